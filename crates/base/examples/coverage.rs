@@ -1,8 +1,8 @@
 //! Seeded trials of intervals: loads that vary in known ways are measured with the functions that
-//! reports use; how often is the truth inside the interval?
+//! reports use, to see how often the true value is inside the interval.
 //!
 //! `coverage TRIALS` prints one JSON document: for each load and way of measuring, the share of
-//! intervals that hold the truth.
+//! intervals that hold the true value.
 
 use blockstone_base::LatencyHistogram;
 use blockstone_base::dist::normal;
@@ -11,20 +11,20 @@ use blockstone_base::rng::Rng;
 use blockstone_base::stats::{self, Estimate};
 use serde_json::{Map, Value, json};
 
-/// How much the rate of a tick varies around 1.
+/// Variation of the rate of a tick around 1.
 const SCATTER: f64 = 0.04;
-/// Operations of a mean tick.
+/// Mean operations per tick.
 const TICK_OPS: f64 = 500.0;
-/// What `calibrate` looks at, and how narrow an interval ends a window.
+/// Tick of `calibrate`, and how narrow an interval ends a window.
 const CALIBRATE_TICK_NS: u64 = 20_000_000;
 const NARROW: f64 = 0.02;
-/// What `run` looks at.
+/// Tick of `run`.
 const RUN_TICK_NS: u64 = 100_000_000;
 
-/// The levels of a rate from tick to tick, whose mean is 1 in the long run.
+/// Levels of a rate from tick to tick, whose long-run mean is 1.
 type Levels = fn(&mut Rng, usize) -> Vec<f64>;
 
-/// By how much the rate of the load "drift" rises from the beginning of a window to its end.
+/// Rise of the rate of the load "drift" from the beginning of a window to its end.
 const DRIFT: f64 = 0.1;
 
 const LOADS: [(&str, Levels); 11] = [
@@ -41,17 +41,17 @@ const LOADS: [(&str, Levels); 11] = [
     ("wander 5 %", |rng, ticks| slow(rng, ticks, 0.05)),
 ];
 
-/// `calibrate` keeps latencies by pages of this length.
+/// `calibrate` keeps latencies in pages of this length.
 const PAGE_NS: u64 = 50_000_000;
-/// Ticks of a window that confirms a headline, and from its beginning to that of the next.
+/// Ticks of a window that confirms a headline, and from its start to that of the next.
 const CONFIRM_TICKS: usize = 40;
 const SPACING_TICKS: usize = 250;
 const WINDOWS: usize = 3;
 
-/// Latencies timed in a tick of a run: 1,000 a second.
+/// Latencies timed per tick of a run: 1,000 per second.
 const TICK_LATENCIES: usize = 100;
 const QUANTILES: [f64; 2] = [0.5, 0.99];
-/// Trials of rates for one of percentiles, which takes longer.
+/// Trials of rates per trial of percentiles, which takes longer.
 const TRIALS_PER_TIMED: u32 = 4;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -62,7 +62,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(std::io::Write::write_all(&mut out, format!("{document}\n").as_bytes())?)
 }
 
-/// How many intervals there were, and how many held the truth.
+/// Number of intervals, and of those that held the true value.
 #[derive(Clone, Copy, Default)]
 struct Held {
     inside: u32,
@@ -115,7 +115,7 @@ fn row((name, levels): &(&str, Levels), trials: u32) -> Value {
     Value::Object(row)
 }
 
-/// A counter of operations at the ticks.
+/// Returns a counter of operations at the ticks.
 fn ticks(levels: &[f64], tick_ns: u64) -> Vec<(u64, u64)> {
     let mut ops = 0.0;
     let mut ticks = vec![(0, 0)];
@@ -126,7 +126,7 @@ fn ticks(levels: &[f64], tick_ns: u64) -> Vec<(u64, u64)> {
     ticks
 }
 
-/// Whether the interval of these ticks holds a rate whose level is `truth`.
+/// Returns whether the interval of these ticks holds a rate whose level is `truth`.
 fn holds_rate(ticks: &[(u64, u64)], truth: f64) -> bool {
     let level = stats::rate_per_s(ticks).map(|rate| {
         let tick_ns = (ticks[1].0 - ticks[0].0) as f64;
@@ -135,13 +135,14 @@ fn holds_rate(ticks: &[(u64, u64)], truth: f64) -> bool {
     level.is_some_and(|level| (level.low..=level.high).contains(&truth))
 }
 
-/// How many ticks a window has that may end after half of its length.
+/// Returns the number of ticks of a window that may end after half of its length.
 fn adaptive_length(ticks: &[(u64, u64)]) -> usize {
     let mut lengths = ticks.len() / 2 + 1..ticks.len();
     lengths.find(|&length| stats::is_narrow(&ticks[..length], NARROW)).unwrap_or(ticks.len())
 }
 
-/// How often the interval of a window as long as all that confirm a headline holds the rate.
+/// Returns how often the interval of a window as long as all that confirm a headline holds the
+/// rate.
 fn one_window(levels: Levels, trials: u32) -> Option<f64> {
     let mut held = Held::default();
     for trial in 0..trials {
@@ -152,13 +153,13 @@ fn one_window(levels: Levels, trials: u32) -> Option<f64> {
     held.share()
 }
 
-/// The levels of the windows that confirm a headline.
+/// Returns the levels of the windows that confirm a headline.
 fn confirming(levels: Levels, rng: &mut Rng) -> Vec<Vec<f64>> {
     let levels = levels(rng, WINDOWS * SPACING_TICKS);
     levels.chunks(SPACING_TICKS).map(|chunk| chunk[..CONFIRM_TICKS].to_vec()).collect()
 }
 
-/// How often the interval of their means holds the rate.
+/// Returns how often the interval of the windows' mean holds the rate.
 fn spaced_windows(levels: Levels, trials: u32) -> Option<f64> {
     let mut held = Held::default();
     for trial in 0..trials {
@@ -174,14 +175,14 @@ fn spaced_windows(levels: Levels, trials: u32) -> Option<f64> {
     held.share()
 }
 
-/// Latencies of a window, and those of its parts.
+/// Latencies of a window, whole and by its parts.
 struct Timed {
     all: LatencyHistogram,
     parts: Vec<Buckets>,
 }
 
 impl Timed {
-    /// Of this many latencies in each tick, in parts of `part_ns`.
+    /// Draws [`TICK_LATENCIES`] latencies in each tick, in parts of `part_ns`.
     fn new(rng: &mut Rng, levels: &[f64], (tick_ns, part_ns): (u64, u64)) -> Self {
         let mut parts = vec![LatencyHistogram::new(); 1];
         for (tick, &level) in (0..).zip(levels) {
@@ -204,7 +205,7 @@ impl Timed {
     }
 }
 
-/// A quantile of several windows.
+/// Returns a quantile of several windows.
 fn of_windows(windows: &[Timed], quantile: f64) -> Estimate {
     let mut all = LatencyHistogram::new();
     for window in windows {
@@ -215,12 +216,12 @@ fn of_windows(windows: &[Timed], quantile: f64) -> Estimate {
     stats::with_repeats(all.quantile(quantile, &parts, 1), &each)
 }
 
-/// How often the interval of each quantile holds that of all time: of 30 seconds, of a window of
-/// one second, and of the windows that confirm a headline.
+/// Returns how often the interval of each quantile holds the long-run value: for 30 seconds, for a
+/// window of one second, and for the windows that confirm a headline.
 fn percentiles(levels: Levels, trials: u32) -> Vec<(&'static str, Option<f64>)> {
     const CALIBRATE: (u64, u64) = (CALIBRATE_TICK_NS, PAGE_NS);
     const RUN: (u64, u64) = (RUN_TICK_NS, 1_000_000_000);
-    // Many short windows, which do not depend on each other.
+    // Many short windows that do not depend on each other.
     let mut all = Vec::new();
     let mut rng = Rng::new(0, 2);
     for _ in 0..20_000 {
@@ -254,12 +255,13 @@ fn percentiles(levels: Levels, trials: u32) -> Vec<(&'static str, Option<f64>)> 
     names.into_iter().zip(held.map(Held::share)).collect()
 }
 
-/// Of an operation, in nanoseconds: the deviation of the level, threefold, is in it.
+/// Returns the latency of an operation in nanoseconds: it includes the deviation of the level,
+/// threefold.
 fn latency(rng: &mut Rng, level: f64) -> f64 {
     200e3 * (3.0 * (level - 1.0)).min(2.0).exp() * (0.35 * normal(rng)).exp()
 }
 
-/// An autoregressive process of the first order.
+/// Returns a first-order autoregressive process.
 fn process(rng: &mut Rng, ticks: usize, correlation: f64) -> Vec<f64> {
     let fresh = (1.0 - correlation * correlation).sqrt();
     let mut deviation = normal(rng);
@@ -275,7 +277,7 @@ fn correlated(rng: &mut Rng, ticks: usize, correlation: f64) -> Vec<f64> {
     process(rng, ticks, correlation).into_iter().map(|z| 1.0 + SCATTER * z).collect()
 }
 
-/// Half as fast again for three ticks on average, one tick in eight.
+/// Returns levels that are 1.5 times as high for three ticks on average, one tick in eight.
 fn bursts(rng: &mut Rng, ticks: usize) -> Vec<f64> {
     const BEGINS: f64 = 0.05;
     const ENDS: f64 = 1.0 / 3.0;
@@ -290,7 +292,7 @@ fn bursts(rng: &mut Rng, ticks: usize) -> Vec<f64> {
         .collect()
 }
 
-/// All that a throttle allows for 5.3 ticks is released at once.
+/// Returns the levels of a throttle that releases everything it allows in 5.3 ticks in one go.
 fn sawtooth(rng: &mut Rng, ticks: usize) -> Vec<f64> {
     const PERIOD: f64 = 5.3;
     let phase = rng.unit();
@@ -298,7 +300,7 @@ fn sawtooth(rng: &mut Rng, ticks: usize) -> Vec<f64> {
     (0..ticks).map(|tick| (released(tick + 1) - released(tick)) * PERIOD).collect()
 }
 
-/// Processes whose memory doubles from one to the next, from one tick to a thousand.
+/// Sums processes whose memory doubles from one to the next, from one tick to a thousand.
 fn wander(rng: &mut Rng, ticks: usize) -> Vec<f64> {
     const OCTAVES: i32 = 11;
     let mut levels = vec![1.0; ticks];
@@ -310,14 +312,15 @@ fn wander(rng: &mut Rng, ticks: usize) -> Vec<f64> {
     levels
 }
 
-/// Ticks that do not correlate, around a level that moves by `spread` over two seconds.
+/// Returns uncorrelated ticks, around a level that moves by `spread` over two seconds.
 fn slow(rng: &mut Rng, ticks: usize, spread: f64) -> Vec<f64> {
     let correlation = (-(CALIBRATE_TICK_NS as f64) / 2e9).exp();
     let level = process(rng, ticks, correlation);
     level.into_iter().map(|z| 1.0 + spread * z + SCATTER * normal(rng)).collect()
 }
 
-/// A window that ends early is held against the true rate of its own time.
+/// Returns levels that rise by [`DRIFT`]. A window that ends early is compared with the true rate
+/// of its own time.
 fn drift(rng: &mut Rng, ticks: usize) -> Vec<f64> {
     let at = |tick: usize| (tick as f64 + 0.5) / ticks as f64 - 0.5;
     (0..ticks).map(|tick| 1.0 + DRIFT * at(tick) + SCATTER * normal(rng)).collect()

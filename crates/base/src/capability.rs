@@ -1,17 +1,17 @@
-//! What a machine, a target or an engine can do: fully, or less, and then why.
+//! Capabilities of a machine, a target or an engine: full, or degraded for a stated reason.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whether something is available. Never an error (that is "could not") and never a verdict
-/// (that is a judgement).
+/// Availability of something. Never an error (that is "could not") and never a verdict (that is a
+/// judgement).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub enum Capability {
     Full,
-    /// Not, or only in part.
+    /// Not available, or only in part.
     Degraded {
-        /// The reason, and what would lift it, in one sentence.
+        /// The reason and the remedy, in one sentence.
         why: String,
     },
 }

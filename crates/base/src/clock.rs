@@ -1,4 +1,4 @@
-//! A clock and waiting on it, as a trait, so that a test can own time.
+//! A clock and waiting on it, as a trait, so that a test can control time.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -6,25 +6,25 @@ use std::rc::Rc;
 /// A monotonic clock. Implemented by the system's `CLOCK_MONOTONIC` in `sys` and by
 /// [`ManualClock`] here.
 pub trait Clock {
-    /// Nanoseconds since an arbitrary fixed origin; never goes back.
+    /// Returns the nanoseconds since an arbitrary fixed origin; never goes back.
     fn now_ns(&self) -> u64;
 
-    /// Sleeps until the clock shows `deadline_ns`; returns at once when that has passed.
+    /// Sleeps until the clock shows `deadline_ns`; returns immediately if that has passed.
     fn sleep_until_ns(&self, deadline_ns: u64);
 
-    /// How far other clocks of the machine are ahead of it, where there are others.
+    /// Returns how far other clocks of the machine are ahead of this one, if there are others.
     fn offsets(&self) -> Option<ClockOffsets> {
         None
     }
 }
 
-/// How far clocks are ahead of the monotonic one. The kernel corrects the rates of all alike, so
-/// that these change only when a clock is set or the machine was suspended.
+/// Offsets by which clocks are ahead of the monotonic one. The kernel corrects the rates of all of
+/// them alike, so these offsets change only when a clock is set or the machine was suspended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockOffsets {
-    /// The wall clock: changes when it is set, and by the time of a suspension.
+    /// The wall clock: changes when it is set, and by the length of a suspension.
     pub realtime_ns: i64,
-    /// The clock that counts suspensions: changes by their time.
+    /// The clock that counts suspensions: changes by their length.
     pub boottime_ns: i64,
 }
 

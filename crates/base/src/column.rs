@@ -1,5 +1,5 @@
-//! The declaration of one recorded column. Schema, rate rule, terminal heading, chart axis and
-//! documentation all derive from it; there is no second place.
+//! Declaration of one recorded column. Schema, rate rule, terminal heading, chart axis and
+//! documentation all derive from it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use crate::named;
 
 named! {
-    /// How a column behaves in time.
+    /// Behaviour of a column over time.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     Kind {
-        /// Cumulative: only differences between two ticks mean anything.
+        /// Cumulative: only differences between two ticks are meaningful.
         Counter = "counter",
         /// A level at the moment of the tick.
         Gauge = "gauge",
@@ -38,42 +38,41 @@ named! {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name everywhere: Rust field, Parquet column, JSON key; unit, then qualifier, last.
+    /// Name everywhere: Rust field, Parquet column, JSON key; unit, then qualifier, last.
     pub name: &'static str,
     pub unit: Unit,
     pub kind: Kind,
-    /// Where the value comes from, as an administrator would look it up.
+    /// Origin of the value, as an administrator would look it up.
     pub source: &'static str,
-    /// What it means, where it wraps.
+    /// Meaning of the value, and where it wraps.
     pub doc: &'static str,
 }
 
-/// Where columns come from, as an administrator would look it up.
+/// Origin of columns, as an administrator would look it up.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin(pub &'static str);
 
 impl Origin {
-    /// A cumulative number of things.
+    /// Declares a cumulative number of things.
     pub const fn count(self, name: &'static str, doc: &'static str) -> Column {
         self.column(name, Unit::Count, Kind::Counter, doc)
     }
 
-    /// Cumulative bytes.
+    /// Declares a cumulative number of bytes.
     pub const fn bytes(self, name: &'static str, doc: &'static str) -> Column {
         self.column(name, Unit::Bytes, Kind::Counter, doc)
     }
 
-    /// Cumulative nanoseconds.
+    /// Declares cumulative time in nanoseconds.
     pub const fn time(self, name: &'static str, doc: &'static str) -> Column {
         self.column(name, Unit::Nanoseconds, Kind::Counter, doc)
     }
 
-    /// A number that rises and falls.
+    /// Declares a number that rises and falls.
     pub const fn level(self, name: &'static str, unit: Unit, doc: &'static str) -> Column {
         self.column(name, unit, Kind::Gauge, doc)
     }
 
-    /// A text.
     pub const fn state(self, name: &'static str, doc: &'static str) -> Column {
         self.column(name, Unit::Text, Kind::State, doc)
     }
@@ -83,19 +82,19 @@ impl Origin {
     }
 }
 
-/// A probe's name and columns. Each recorded row also carries `t_ns` (nanoseconds since the
-/// recording began), `phase` (index into the manifest's phases, −1 between them) and `object`
-/// (what the row is about, as a device name; empty when there is only one).
+/// Name and columns of a probe. Each recorded row also carries `t_ns` (nanoseconds since the
+/// recording began), `phase` (index into the manifest's phases, −1 between them) and `object` (what
+/// the row is about, such as a device name; empty if there is only one).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schema {
-    /// The probe's name, and the name of its file in a recording.
+    /// Name of the probe, and of its file in a recording.
     pub probe: &'static str,
-    /// What it observes, in one sentence.
+    /// Observed object, in one sentence.
     pub doc: &'static str,
     pub columns: &'static [Column],
 }
 
-/// A cell of a recorded row: unmeasured is not zero. In JSON a number, a text, or null.
+/// A cell of a recorded row; unmeasured is not zero. In JSON a number, a text, or null.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Cell {
@@ -103,21 +102,21 @@ pub enum Cell {
     Value(i64),
     /// A measured state, of a [`Kind::State`].
     Text(String),
-    /// Not measured; the reason stands in the manifest's `unmeasured` list.
+    /// Not measured; the reason is in the manifest's `unmeasured` list.
     Unmeasured,
 }
 
-/// What a measured thing said about itself at one tick: one row of a probe.
+/// State of a measured object at one tick: one row of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
     pub probe: &'static str,
-    /// What it is about; empty when there is only one.
+    /// The object that the row is about; empty if there is only one.
     pub object: String,
-    /// One cell for each column of the schema, in its order.
+    /// One cell for each column of the schema, in the same order.
     pub cells: Vec<Cell>,
 }
 
-/// Why a column was not measured.
+/// Reason why a column was not measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "state", content = "why")]
 pub enum Unmeasured {
@@ -127,21 +126,21 @@ pub enum Unmeasured {
     NotInVersion(String),
     /// This user may not read it.
     NotPermitted(String),
-    /// It could not be read, or it was and other counters contradict it.
+    /// It could not be read, or other counters contradict it.
     NoEvidence(String),
 }
 
-/// How a reason begins that is about an imported file.
+/// Prefix of reasons that concern an imported file.
 const NOT_IMPORTED: &str = "not in this import";
 
 impl Unmeasured {
-    /// The reason why columns are empty of which the imported file of a tool says nothing.
+    /// Returns the reason why columns are empty that a tool's imported file does not contain.
     pub fn not_imported(tool: &str, columns: &[String]) -> Self {
         let columns = columns.join(", ");
         Self::NotInVersion(format!("{NOT_IMPORTED}: {tool} did not keep {columns}"))
     }
 
-    /// Whether the reason is that.
+    /// Returns whether this is the reason of [`Self::not_imported`].
     pub fn is_not_imported(&self) -> bool {
         matches!(self, Self::NotInVersion(why) if why.starts_with(NOT_IMPORTED))
     }

@@ -1,4 +1,4 @@
-//! The series a workload run records about itself and about the database it drives, miniature or
+//! Series that a workload run records about itself and about the database it drives, miniature or
 //! real: one declaration for the target that samples them and for the judge. All are cumulative
 //! since the database was opened, unless marked as a level. What a monitored database reports
 //! beyond that is declared here too.
@@ -17,22 +17,22 @@ pub use monitored::{
 
 use crate::column::{Column, Origin, Schema, Unit};
 
-/// Single statements as sessions send them, the objects of [`OPERATION`] of such a run.
+/// Single statements as sessions send them; the objects of [`OPERATION`] in such a run.
 pub const STATEMENTS: [&str; 3] = ["select", "update", "scan"];
 
-/// Transactions of an order-entry mix, the objects of [`OPERATION`] of such a run.
+/// Transactions of an order-entry mix; the objects of [`OPERATION`] in such a run.
 pub const TRANSACTIONS: [&str; 5] =
     ["new-order", "payment", "order-status", "delivery", "stock-level"];
 
-/// The steps of a bulk write, the objects of [`OPERATION`] of such a run: a table is made of
+/// Steps of a bulk write; the objects of [`OPERATION`] in such a run: a table is created from
 /// existing rows, its bytes are written to the medium, and it is dropped.
 pub const TABLE_STEPS: [&str; 3] = ["create-table", "flush-table", "drop-table"];
 
-/// The capability of a database whose data files this program opens: whether it reads and writes
-/// them past the page cache.
+/// Capability of a database whose data files this program opens: reading and writing them past the
+/// page cache.
 pub const DIRECT_DATA: &str = "direct-data";
 
-/// What the sessions sent, by kind of operation; the object is one of [`STATEMENTS`],
+/// Operations that the sessions sent, by kind; the object is one of [`STATEMENTS`],
 /// [`TRANSACTIONS`] or [`TABLE_STEPS`].
 pub const OPERATION: Schema = Schema {
     probe: "operation",
@@ -61,10 +61,10 @@ pub const OPERATION: Schema = Schema {
 
 /// Where the database's processes spent their time; the object is `role/event`, as in `session/db
 /// file sequential read` or `lgwr/log file parallel write`. `role/CPU` and `role/run queue` are
-/// events too, as the kernel charges them to the threads: also inside waits. So of the sessions'
-/// database time, `db_time_ns` less their waits is CPU, run queue and a remainder, which belongs in
-/// every report, in the shares that a sample of it has: the columns of [`INSTANCE`] that begin with
-/// `outside_sampled`.
+/// events too, as the kernel charges them to the threads, even inside waits. So the sessions'
+/// database time, `db_time_ns`, minus their waits is CPU, run queue and a remainder, which belongs
+/// in every report in the proportions that a sample of it shows: the columns of [`INSTANCE`] that
+/// begin with `outside_sampled`.
 pub const EVENT: Schema = Schema {
     probe: "event",
     doc: "Wait events of the database, by role and event.",
@@ -77,14 +77,14 @@ pub const EVENT: Schema = Schema {
     ],
 };
 
-/// The I/O of the database's processes; the object is the role: `session`, `dbwr`, `lgwr`, `ckpt`.
+/// I/O of the database's processes; the object is the role: `session`, `dbwr`, `lgwr`, `ckpt`.
 pub const ROLE: Schema = Schema {
     probe: "role",
     doc: "I/O requests of the database, by the role that sent them; a mirrored write counts once.",
     columns: &TRANSFERS,
 };
 
-/// The I/O of the disks of a disk group; the object is the disk's name.
+/// I/O of the disks of a disk group; the object is the disk's name.
 pub const DISK: Schema = Schema {
     probe: "disk",
     doc: "I/O requests sent to each disk of the disk group; a mirrored write counts on each.",
@@ -101,7 +101,7 @@ pub const DISK: Schema = Schema {
 };
 
 /// Latencies of every read past the buffer cache, whether or not a session waited for it, in the
-/// histograms of a recording. What a session waited is the event `direct path read`.
+/// histograms of a recording. The time that a session waited is in the event `direct path read`.
 pub const DIRECT_READ: &str = "session/direct path I/O";
 
 pub const INSTANCE: Schema = Schema {
@@ -152,7 +152,8 @@ pub const INSTANCE: Schema = Schema {
     ],
 };
 
-/// What the operating system charges to a database server's processes; the object is the role.
+/// Resources that the operating system charges to a database server's processes; the object is the
+/// role.
 pub const SERVER: Schema = Schema {
     probe: "server",
     doc: "The processes or threads of a database server, as the operating system accounts for \
@@ -167,9 +168,9 @@ pub const SERVER: Schema = Schema {
     ],
 };
 
-/// Where the threads of a server's sessions were blocked, waits that the server reports included;
-/// the object is `session/` and the first of a pair of [`BLOCKED_IN`], [`PEER`] or [`RUNNING`], of
-/// which one holds at any time.
+/// Where the threads of a server's sessions were blocked, including waits that the server reports;
+/// the object is `session/` and the first of a pair of [`BLOCKED_IN`], [`PEER`] or [`RUNNING`],
+/// exactly one of which applies at any time.
 pub const BLOCKED: Schema = Schema {
     probe: "blocked",
     doc: "What the kernel showed the threads of a server's sessions at: blocked, by kind of system \
@@ -198,10 +199,11 @@ pub const SQL: Schema = Schema {
     ],
 };
 
-/// All that a run records.
+/// All series of a run.
 pub const ALL: &[&Schema] = &[&OPERATION, &EVENT, &ROLE, &DISK, &INSTANCE, &SERVER, &BLOCKED, &SQL];
 
-/// What a run of the miniature instance records too: samples and counters of single sessions.
+/// Series that a run of the miniature instance records too: samples and counters of single
+/// sessions.
 pub const OF_SESSIONS: &[&Schema] = &[&SESSION, &SESSIONS, &SESSION_STATISTICS, &SESSION_EVENT];
 
 const CLIENTS: Origin = Origin("sessions of the workload");

@@ -1,4 +1,4 @@
-//! Declarations that would otherwise stand once as a type and again as a list of its parts.
+//! Declarations that would otherwise be written once as a type and again as a list of its parts.
 
 /// Declares an enum whose variants have a name and an order.
 #[macro_export]
@@ -21,7 +21,7 @@ macro_rules! named {
     };
 }
 
-/// Declares a struct of counters, whose values have the order of its fields.
+/// Declares a struct of counters, whose values are in the order of its fields.
 #[macro_export]
 macro_rules! counters {
     (

@@ -21,7 +21,7 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// One draw, in nanoseconds, never negative.
+    /// Returns one draw, in nanoseconds, never negative.
     pub fn sample_ns(&self, rng: &mut Rng) -> f64 {
         match *self {
             Self::Constant { ns } => ns,
@@ -39,7 +39,7 @@ impl Distribution {
     }
 }
 
-/// A standard normal number (Box and Muller 1958).
+/// Returns a standard normal number (Box and Muller 1958).
 pub fn normal(rng: &mut Rng) -> f64 {
     let radius = (-2.0 * (1.0 - rng.unit()).ln()).sqrt();
     radius * (std::f64::consts::TAU * rng.unit()).cos()

@@ -1,5 +1,5 @@
-//! How long flushes take by what was written before them. A cache that is volatile has to write
-//! that out, which takes the longer the more it is.
+//! Flush times by the amount written before the flush. A volatile cache has to write that amount
+//! out, which takes longer the more there is.
 
 use std::collections::BTreeMap;
 
@@ -9,39 +9,39 @@ use serde::{Deserialize, Serialize};
 use crate::stats::{self, Estimate};
 use crate::units::Bytes;
 
-/// One flush and what was written before it.
+/// One flush and the amount written before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flush {
     pub unflushed_bytes: u64,
     pub flush_ns: u64,
 }
 
-/// How long flushes take by what was written before them.
+/// Flush times by the amount written before the flush.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlushSlope {
-    /// One for each number of bytes, ascending.
+    /// One entry for each number of bytes, ascending.
     pub sizes: Vec<FlushTime>,
-    /// Nanoseconds by which a flush takes longer for each mebibyte written before it.
+    /// Additional nanoseconds per flush for each mebibyte written before it.
     pub ns_per_mib: Estimate,
 }
 
-/// Flushes after as many bytes.
+/// Flushes after the same number of bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlushTime {
-    /// Bytes written before each, past the page cache.
+    /// Bytes written before each flush, past the page cache.
     pub unflushed_bytes: u64,
-    /// Median time of a flush.
+    /// Median flush time in nanoseconds.
     pub flush_ns_p50: Estimate,
-    /// The shortest.
+    /// Shortest flush time in nanoseconds.
     pub flush_ns_min: u64,
-    /// The longest.
+    /// Longest flush time in nanoseconds.
     pub flush_ns_max: u64,
 }
 
-/// Fewest flushes after each number of bytes, below which no median has an interval.
+/// Fewest flushes after each number of bytes: with fewer, the median has no interval.
 const ENOUGH: usize = 6;
 
-/// `None` with too few flushes.
+/// Computes the slope; `None` with too few flushes.
 pub fn slope(flushes: &[Flush]) -> Option<FlushSlope> {
     let mut by_size: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     for flush in flushes {
@@ -68,13 +68,13 @@ pub fn slope(flushes: &[Flush]) -> Option<FlushSlope> {
 }
 
 impl FlushSlope {
-    /// Flushes after the fewest and after the most bytes.
+    /// Returns the flushes after the fewest and after the most bytes.
     pub fn ends(&self) -> Option<(&FlushTime, &FlushTime)> {
         self.sizes.first().zip(self.sizes.last())
     }
 
-    /// By how much the median flush takes longer after the most bytes than after the fewest, where
-    /// it is certain that it does.
+    /// Returns by how much longer the median flush takes after the most bytes than after the
+    /// fewest, if it certainly does.
     pub fn grows_by_ns(&self) -> Option<f64> {
         let (least, most) = self.ends()?;
         let more_ns = most.flush_ns_p50.value - least.flush_ns_p50.value;

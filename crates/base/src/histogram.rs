@@ -1,5 +1,5 @@
-//! Latency histograms: every I/O is recorded, the error is at most 1 %, nothing under one hour
-//! is clamped, and the few durations beyond are counted as such.
+//! Latency histograms: every I/O is recorded, the error is at most 1 %, nothing under one hour is
+//! clamped, and the few durations beyond [`HIGHEST_NS`] are counted as such.
 
 mod quantile;
 mod shared;
@@ -33,11 +33,11 @@ impl DecodeError {
     }
 }
 
-/// Checks what the library believes: it allocates what the header claims, before it reads counts.
-/// `buckets` is the most that can follow.
+/// Checks what the library takes on trust: it allocates what the header claims before it reads
+/// counts. `buckets` is the most that can follow.
 fn check_encoding(bytes: &[u8], buckets: usize) -> Result<(), &'static str> {
     const COOKIE: [u8; 4] = 0x1c84_9313_u32.to_be_bytes();
-    /// The longest count: a run of zeros of this length is none of ours.
+    /// The longest count: we never write a run of zeros of this length.
     const COUNT_BYTES: usize = 9;
     let (head, counts) = bytes.split_at_checked(40).ok_or("it is shorter than its header")?;
     let bounds = [&1_u64.to_be_bytes()[..], &HIGHEST_NS.to_be_bytes(), &1_f64.to_be_bytes()];
@@ -64,7 +64,7 @@ impl Default for LatencyHistogram {
 }
 
 impl LatencyHistogram {
-    /// An empty histogram, about 40 KiB.
+    /// Returns an empty histogram, about 40 KiB.
     ///
     /// # Panics
     /// Never: the bounds are constants that the library accepts.
@@ -74,7 +74,7 @@ impl LatencyHistogram {
         Self { inner, beyond: 0, sum_ns: 0 }
     }
 
-    /// Records one latency. Longer than [`HIGHEST_NS`] counts there and in [`Self::beyond`].
+    /// Records one latency. One longer than [`HIGHEST_NS`] counts there and in [`Self::beyond`].
     #[inline]
     pub fn record(&mut self, latency_ns: u64) {
         self.sum_ns += u128::from(latency_ns);
@@ -104,42 +104,43 @@ impl LatencyHistogram {
         self.inner.len()
     }
 
-    /// How many latencies were longer than [`HIGHEST_NS`].
+    /// Returns how many latencies were longer than [`HIGHEST_NS`].
     pub fn beyond(&self) -> u64 {
         self.beyond
     }
 
-    /// The exact sum of all latencies, in nanoseconds.
+    /// Returns the exact sum of all latencies, in nanoseconds.
     pub fn sum_ns(&self) -> u128 {
         self.sum_ns
     }
 
-    /// The mean in nanoseconds, exact; zero when empty.
+    /// Returns the exact mean in nanoseconds; zero if empty.
     pub fn mean_ns(&self) -> f64 {
         if self.count() == 0 { 0.0 } else { self.sum_ns as f64 / self.count() as f64 }
     }
 
-    /// The latency below which the fraction `quantile` (0 to 1) of the samples lie.
+    /// Returns the latency below which the fraction `quantile` (0 to 1) of the samples lie.
     pub fn quantile_ns(&self, quantile: f64) -> u64 {
         self.inner.value_at_quantile(quantile)
     }
 
-    /// The longest latency, to the width of its bucket.
+    /// Returns the longest latency, to the width of its bucket.
     pub fn max_ns(&self) -> u64 {
         self.inner.max()
     }
 
-    /// The shortest latency, to the width of its bucket.
+    /// Returns the shortest latency, to the width of its bucket.
     pub fn min_ns(&self) -> u64 {
         if self.count() == 0 { 0 } else { self.inner.min() }
     }
 
-    /// Occupied buckets as (highest latency of the bucket in ns, count), in ascending order.
+    /// Returns occupied buckets as (highest latency of the bucket in ns, count), in ascending
+    /// order.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.inner.iter_recorded().map(|b| (b.value_iterated_to(), b.count_since_last_iteration()))
     }
 
-    /// The histogram that has these [`Self::buckets`], and whose latencies have this sum.
+    /// Returns the histogram with these [`Self::buckets`] and this sum of latencies.
     pub fn of_buckets(buckets: impl IntoIterator<Item = (u64, u64)>, sum_ns: u128) -> Self {
         let mut out = Self { sum_ns, ..Self::new() };
         for (ns, count) in buckets {
@@ -148,7 +149,7 @@ impl LatencyHistogram {
         out
     }
 
-    /// The HdrHistogram V2 encoding.
+    /// Returns the HdrHistogram V2 encoding.
     ///
     /// # Panics
     /// Never: writing to memory cannot fail.
@@ -160,8 +161,8 @@ impl LatencyHistogram {
         bytes
     }
 
-    /// Reads an HdrHistogram V2 encoding; `sum_ns` and `beyond` are kept beside it in a recording
-    /// because the encoding itself rounds them away. Fails when the bytes are no V2 encoding or
+    /// Reads an HdrHistogram V2 encoding; a recording stores `sum_ns` and `beyond` next to it
+    /// because the encoding itself rounds them away. Fails if the bytes are not a V2 encoding or
     /// have other bounds.
     pub fn decode(bytes: &[u8], sum_ns: u128, beyond: u64) -> Result<Self, DecodeError> {
         let mut out = Self::new();
@@ -170,7 +171,7 @@ impl LatencyHistogram {
         let decoded: Histogram<u64> = Deserializer::new()
             .deserialize(&mut cursor)
             .map_err(|e| DecodeError::new(e.to_string()))?;
-        // Sums that exceed 64 bits stop at their highest value.
+        // Sums that exceed 64 bits saturate.
         if decoded.len() == u64::MAX {
             return Err(DecodeError::new("its counts are too high"));
         }

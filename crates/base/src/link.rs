@@ -1,24 +1,24 @@
-//! What links carry: bytes a second of payload that are left after the line code, in one direction.
-//! Headers of packets take more, so that no transfer reaches these rates.
+//! Capacity of links: payload bytes per second after the line code, in one direction. Packet
+//! headers take more, so no transfer reaches these rates.
 
-/// A link as an engineer names it.
+/// A link in the usual notation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LinkKind {
     /// Each generation is named after its payload: nGFC carries n × 100 MB/s (FCIA speed map).
     FibreChannel { gigabits: f64 },
-    /// Named after what remains of its line code (IEEE 802.3).
+    /// Named after the rate that remains after its line code (IEEE 802.3).
     Ethernet { gigabits: f64 },
-    /// Named after its signalling: 8b/10b up to 10 Gb/s a lane, 64b/66b beyond (architecture
-    /// specification, volume 2). `gigabits` of all lanes.
+    /// Named after its signalling: 8b/10b up to 10 Gb/s per lane, 64b/66b beyond (architecture
+    /// specification, volume 2). `gigabits` is over all lanes.
     InfiniBand { gigabits: f64, lanes: u32 },
     /// 8b/10b up to 5 GT/s, 128b/130b from 8 GT/s (base specification, 4.2), and from 64 GT/s 242
     /// of every 256 bytes of a flit.
     PciExpress { gigatransfers: f64, lanes: u32 },
     /// 8b/10b: 6 Gb/s carry 600 MB/s.
     Sata { gigabits: f64 },
-    /// 8b/10b up to 12 Gb/s a lane, 128b/150b at 22.5 Gb/s, which is sold as 24G.
+    /// 8b/10b up to 12 Gb/s per lane, 128b/150b at 22.5 Gb/s, which is sold as 24G.
     Sas { gigabits: f64, lanes: u32 },
-    /// Bits a second of which nothing else is known.
+    /// Bits per second of which nothing else is known.
     Plain { gigabits: f64 },
 }
 
@@ -47,7 +47,8 @@ impl LinkKind {
         gigabits * 1e9 * payload / 8.0
     }
 
-    /// Bits a second by its name, of all lanes: what a figure in the wrong unit is taken from.
+    /// Returns the bits per second in its name, over all lanes. A figure in the wrong unit is
+    /// derived from these.
     pub fn nominal_bits_per_s(self) -> f64 {
         let gigabits = match self {
             Self::FibreChannel { gigabits }
@@ -62,7 +63,8 @@ impl LinkKind {
     }
 }
 
-/// The signalling rate of a lane by its round name: 14 Gb/s is 14.0625, 25 is 25.78125 and so on.
+/// Returns the signalling rate of a lane from its rounded name: 14.0625 for 14 Gb/s, 25.78125 for
+/// 25 and so on.
 fn infiniband_signalling(gigabits: f64) -> f64 {
     match gigabits {
         lane if lane <= 10.0 => lane,

@@ -1,4 +1,4 @@
-//! What a measured load consisted of, in the field's terms. Written into every phase of a
+//! Description of a measured load, in the terms of the field. Written into every phase of a
 //! recording, so that a point can be repeated from its record alone.
 
 use schemars::JsonSchema;
@@ -8,7 +8,7 @@ use crate::column::{Origin, Schema, Unit};
 use crate::named;
 
 named! {
-    /// The direction of an operation.
+    /// Kind of an operation.
     #[derive(PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     Op {
@@ -22,7 +22,7 @@ named! {
     }
 }
 
-/// In which order blocks are visited.
+/// Order in which blocks are visited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Access {
@@ -35,11 +35,11 @@ pub enum Access {
 }
 
 named! {
-    /// How writes through the descriptors of a file are made durable.
+    /// Way in which writes through the file descriptors are made durable.
     #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     SyncFlag {
-        /// By calls of their own.
+        /// By separate calls.
         None = "none",
         Dsync = "dsync",
         Sync = "sync",
@@ -47,7 +47,7 @@ named! {
 }
 
 named! {
-    /// How a commit is made durable.
+    /// Way in which a commit is made durable.
     #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     SyncMethod {
@@ -60,13 +60,13 @@ named! {
     }
 }
 
-/// When the next operation starts.
+/// Start of the next operation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "loop")]
 pub enum Pacing {
     /// As soon as one completes: the device sets the pace.
     Closed,
-    /// At intended instants, whatever the device does; latency counts from the intended start.
+    /// At intended times, whatever the device does; latency counts from the intended start.
     Open {
         /// Intended operations per second over all workers.
         rate_per_s: f64,
@@ -77,32 +77,32 @@ pub enum Pacing {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadSpec {
-    /// The engine that submitted it: `psync`, `uring`, `null` or `sim`.
+    /// Engine that submitted the load: `psync`, `uring`, `null` or `sim`.
     pub engine: String,
     pub op: Op,
-    /// How many of 100 operations are reads, for [`Op::Mixed`].
+    /// Reads per 100 operations, for [`Op::Mixed`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_pct: Option<u32>,
-    /// The order of the blocks.
+    /// Order in which blocks are visited.
     pub access: Access,
-    /// Bytes an operation.
+    /// Bytes per operation.
     pub block_bytes: u64,
     /// Threads (for `psync`: blocking readers, writers or committers).
     pub workers: u32,
-    /// Operations in flight a worker.
+    /// Operations in flight per worker.
     pub depth_per_worker: u32,
     /// Bytes of the file, from its start or `offset_bytes`, that the load visits (the working set).
     pub span_bytes: u64,
-    /// Where they begin.
+    /// Offset in the file at which these bytes begin.
     #[serde(default, skip_serializing_if = "at_start")]
     pub offset_bytes: u64,
-    /// How commits are made durable, for [`Op::Commit`].
+    /// Way in which commits are made durable, for [`Op::Commit`].
     pub sync: Option<SyncMethod>,
-    /// Whether the page cache was bypassed (`O_DIRECT`).
+    /// Whether the page cache is bypassed (`O_DIRECT`).
     pub direct: bool,
-    /// When operations start.
+    /// Rule for the start of operations.
     pub pacing: Pacing,
-    /// Seed of the block choice and the data.
+    /// Seed for the choice of blocks and for the data.
     pub seed: u64,
 }
 
@@ -112,13 +112,13 @@ fn at_start(offset_bytes: &u64) -> bool {
 }
 
 impl LoadSpec {
-    /// Operations in flight over all workers.
+    /// Returns the operations in flight over all workers.
     pub fn in_flight(&self) -> u32 {
         self.workers * self.depth_per_worker
     }
 
-    /// Whether `other` asks the same of the storage: everything but the seed, which only chooses
-    /// other blocks.
+    /// Returns whether `other` asks the same of the storage: everything but the seed, which only
+    /// chooses other blocks.
     pub fn same_point(&self, other: &Self) -> bool {
         *self == Self { seed: self.seed, ..other.clone() }
     }
@@ -156,8 +156,8 @@ pub const SERIES: Schema = Schema {
     ],
 };
 
-/// What each of several files, directories or devices had of a load: a row of each at every tick,
-/// whose object is its path. Cumulative over the phase.
+/// Share of a load that each of several files, directories or devices had: a row for each at every
+/// tick, whose object is its path. Cumulative over the phase.
 pub const SHARES: Schema = Schema {
     probe: "load_share",
     doc: "What the load generator completed on each of several targets since the phase began.",
@@ -205,7 +205,7 @@ pub const VISITS: Schema = Schema {
     ],
 };
 
-/// A row for each flush whose time was measured by what had been written before it.
+/// A row for each flush timed by the amount written before it.
 pub const FLUSHES: Schema = Schema {
     probe: "flush",
     doc: "Flushes after a number of bytes that were written past the page cache, one by one.",

@@ -1,11 +1,11 @@
-//! Seeded random numbers: the same seed gives the same operations and the same data.
+//! Seeded random numbers: the same seed produces the same operations and the same data.
 //!
-//! Two generators. [`Rng`] (wyrand) picks blocks and arrivals: one multiplication a number.
-//! [`fill`] makes block payloads: four xorshift lanes side by side, so that the compiler turns
-//! the loop into vector code and filling a block costs less than writing it.
+//! There are two generators. [`Rng`] (wyrand) picks blocks and arrivals with one multiplication per
+//! number. [`fill`] makes block payloads with four parallel xorshift lanes, so that the compiler
+//! vectorises the loop and filling a block costs less than writing it.
 
-/// wyrand: 64 bits of state, one 128-bit multiplication a number.
-/// Source: Wang Yi, wyhash final 4 (public domain description of the constants).
+/// wyrand: 64 bits of state, one 128-bit multiplication per number. Source: Wang Yi, wyhash final 4
+/// (public domain description of the constants).
 #[derive(Clone, Debug)]
 pub struct Rng {
     state: u64,
@@ -15,7 +15,7 @@ const WY_0: u64 = 0xa076_1d64_78bd_642f;
 const WY_1: u64 = 0xe703_7ed1_a0b4_28db;
 
 impl Rng {
-    /// A generator for `seed`; different `stream`s of one seed are independent.
+    /// Returns a generator for `seed`; different `stream`s of one seed are independent.
     pub fn new(seed: u64, stream: u64) -> Self {
         Self { state: mix(seed ^ mix(stream.wrapping_add(WY_1))) }
     }
@@ -26,20 +26,20 @@ impl Rng {
         (product >> 64) as u64 ^ product as u64
     }
 
-    /// A number in `0..bound` by multiply-shift (Lemire 2019; the bias is below `bound` / 2^64).
-    /// `bound` must not be zero.
+    /// Returns a number in `0..bound` by multiply-shift (Lemire 2019; the bias is below `bound` /
+    /// 2^64). `bound` must not be zero.
     pub fn below(&mut self, bound: u64) -> u64 {
         debug_assert!(bound > 0, "an empty range has no number");
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A number in `[0, 1)` with 53 random bits.
+    /// Returns a number in `[0, 1)` with 53 random bits.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 
-/// A bijective mix of 64 bits (splitmix64's finaliser, Steele et al. 2014).
+/// Mixes 64 bits bijectively (splitmix64's finaliser, Steele et al. 2014).
 pub const fn mix(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -47,7 +47,7 @@ pub const fn mix(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Fills `out` with incompressible bytes that depend on `key` alone. Four xorshift64 lanes
+/// Fills `out` with incompressible bytes that depend only on `key`. Four xorshift64 lanes
 /// (Marsaglia 2003) are stepped together; a trailing part shorter than 32 bytes is filled too.
 pub fn fill(key: u64, out: &mut [u8]) {
     let mut lanes = [mix(key) | 1, mix(key ^ WY_0) | 1, mix(key ^ WY_1) | 1, mix(!key) | 1];

@@ -1,5 +1,5 @@
-//! Rules: each looks at one way in which a number may not mean what it says. A verb declares the
-//! rules for its findings where it makes them; this engine knows no verb.
+//! Rules: each checks for one way in which a number may not mean what it says. A verb declares the
+//! rules for its findings where it makes them; this engine knows no verbs.
 //!
 //! ```
 //! use blockstone_base::rule::{About, Judged, Judgement, RuleOf, judge};
@@ -31,29 +31,29 @@
 
 use crate::verdict::{Outcome, Verdict, Weight};
 
-/// All that a verdict and its section in docs/verdicts.md say of a rule. Rules of several verbs
-/// share one if they look for the same fault.
+/// Contents of a verdict and of its section in docs/verdicts.md. Rules of several verbs share one
+/// if they look for the same fault.
 #[derive(Debug, PartialEq, Eq)]
 pub struct About {
-    /// In kebab case, unique and stable: scripts look for it.
+    /// Kebab case, unique and stable, because scripts match it.
     pub id: &'static str,
-    /// What a failure means for the numbers, unless the judgement says otherwise.
+    /// Effect of a failure on the numbers, unless the judgement overrides it.
     pub weight: Weight,
     pub doc: &'static str,
-    /// The thresholds and where they come from.
+    /// The thresholds and their sources.
     pub threshold: &'static str,
-    /// The likely cause of a failure.
+    /// Likely cause of a failure.
     pub cause: &'static str,
-    /// What to do after a failure.
+    /// Advice after a failure.
     pub next: &'static str,
 }
 
 /// Something that rules judge, such as the findings of a verb.
 pub trait Judged {
-    /// The verb, as it is typed: `check direct`.
+    /// The verb as typed: `check direct`.
     const VERB: &'static str;
 
-    /// Names of the figures that a judgement on these places concerns.
+    /// Returns the names of the figures that a judgement on these places concerns.
     fn figures_at(&self, places: &[String]) -> Vec<String> {
         places.to_vec()
     }
@@ -79,32 +79,32 @@ impl<F: Copy> Rule<F> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     pub outcome: Outcome,
-    /// What was seen, with numbers and units; if inconclusive, what was missing.
+    /// Observation, with numbers and units; if inconclusive, what was missing.
     pub evidence: String,
     /// Labels of the points that a failure concerns or, except in a calibration, names of figures.
     pub points: Vec<String>,
-    /// A weight other than the rule's, where the evidence is stronger or weaker than usual.
+    /// A weight other than the rule's, if the evidence is stronger or weaker than usual.
     pub weight: Option<Weight>,
     /// A cause more precise than the rule's.
     pub cause: Option<String>,
     /// Advice more precise than the rule's.
     pub next: Option<String>,
-    /// False if the rule does not apply to these findings: then there is no verdict.
+    /// False if the rule does not apply to these findings; then there is no verdict.
     pub applies: bool,
 }
 
 impl Judgement {
-    /// The evidence was there and shows nothing wrong.
+    /// Concludes that the evidence was there and shows nothing wrong.
     pub fn pass(evidence: impl Into<String>) -> Self {
         Self::new(Outcome::Pass, evidence.into(), Vec::new())
     }
 
-    /// The evidence was missing or does not decide; `reason` says which.
+    /// Concludes that the evidence was missing or inconclusive; `reason` says which.
     pub fn inconclusive(reason: impl Into<String>) -> Self {
         Self::new(Outcome::Inconclusive, reason.into(), Vec::new())
     }
 
-    /// What `check` concludes, if the rule applies to these findings.
+    /// Returns the conclusion of `check`, if the rule applies to these findings.
     pub fn when(applies: bool, check: impl FnOnce() -> Self) -> Self {
         if applies { check() } else { Self::not_applicable() }
     }
@@ -113,17 +113,17 @@ impl Judgement {
         Self { applies: false, ..Self::inconclusive("") }
     }
 
-    /// The evidence shows the fault at the points with these labels, or in these figures.
+    /// Concludes that the evidence shows the fault at the points with these labels, or in these
+    /// figures.
     pub fn fail(evidence: impl Into<String>, points: Vec<String>) -> Self {
         Self::new(Outcome::Fail, evidence.into(), points)
     }
 
-    /// A failure at these points or figures, or a pass, on evidence that decides.
+    /// Concludes a failure at these points or figures, or a pass, on conclusive evidence.
     pub fn decide(failed: bool, evidence: String, points: Vec<String>) -> Self {
         if failed { Self::fail(evidence, points) } else { Self::pass(evidence) }
     }
 
-    /// With this weight in place of the rule's.
     #[must_use]
     pub fn weighing(self, weight: Weight) -> Self {
         Self { weight: Some(weight), ..self }
@@ -150,12 +150,12 @@ impl Judgement {
     }
 }
 
-/// The verdicts of all rules that apply, in their order.
+/// Returns the verdicts of all rules that apply, in the order of the rules.
 pub fn judge<S: Judged, F: Fn(&S) -> Judgement>(rules: &[Rule<F>], judged: &S) -> Vec<Verdict> {
     judge_places(rules, judged).into_iter().map(|(verdict, _)| verdict).collect()
 }
 
-/// The verdicts, each with the points or figures that it is about.
+/// Returns the verdicts, each with the points or figures that it is about.
 pub fn judge_places<S: Judged, F: Fn(&S) -> Judgement>(
     rules: &[Rule<F>],
     judged: &S,
@@ -180,14 +180,14 @@ fn verdict(about: &About, judgement: Judgement, judged: &impl Judged) -> (Verdic
     (verdict, judgement.points)
 }
 
-/// Each rule with the verb whose findings it judges, for docs/verdicts.md.
+/// Returns each rule with the verb whose findings it judges, for docs/verdicts.md.
 pub fn listed<S: Judged, F: Fn(&S) -> Judgement>(
     rules: &'static [Rule<F>],
 ) -> impl Iterator<Item = Listed> {
     rules.iter().map(|rule| Listed { about: rule.about, verb: S::VERB })
 }
 
-/// A rule and a verb that it judges.
+/// A rule and a verb whose findings it judges.
 #[derive(Clone, Copy, Debug)]
 pub struct Listed {
     pub about: &'static About,

@@ -14,7 +14,7 @@ pub use settled::{SETTLED_ROUNDS, settled};
 /// A number, its 95 % interval, and what it was computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
-    /// Null in JSON when it is not finite, as are the ends of its interval.
+    /// Null in JSON if it is not finite; the same applies to the ends of its interval.
     #[schemars(with = "Option<f64>")]
     pub value: f64,
     /// Lower end of the 95 % interval.
@@ -25,9 +25,9 @@ pub struct Estimate {
     #[schemars(with = "Option<f64>")]
     #[serde(deserialize_with = "open_above_if_null")]
     pub high: f64,
-    /// How many samples (I/Os) stand behind it.
+    /// Number of samples (I/Os) that it was computed from.
     pub samples: u64,
-    /// How long the samples were collected, in nanoseconds.
+    /// Time over which the samples were collected, in nanoseconds.
     pub duration_ns: u64,
 }
 
@@ -40,33 +40,33 @@ fn open_above_if_null<'de, D: Deserializer<'de>>(json: D) -> Result<f64, D::Erro
 }
 
 impl Estimate {
-    /// A number that is known to be at least `value`.
+    /// Returns the estimate of a number that is only known to be at least `value`.
     pub fn at_least(value: f64, samples: u64, duration_ns: u64) -> Self {
         Self { value, low: value, high: f64::INFINITY, samples, duration_ns }
     }
 
-    /// Whether nothing is known but that it is at least `value`.
+    /// Returns whether the number is only known to be at least `value`.
     pub fn is_lower_bound(&self) -> bool {
         self.is_open_above() && self.low >= self.value
     }
 
-    /// Whether its interval has a lower end only.
+    /// Returns whether the interval has only a lower end.
     pub fn is_open_above(&self) -> bool {
         self.high == f64::INFINITY && self.low > 0.0
     }
 
-    /// `value` ± `half`.
+    /// Returns `value` ± `half`.
     pub fn around(value: f64, half: f64, samples: u64, duration_ns: u64) -> Self {
         Self { value, low: value - half, high: value + half, samples, duration_ns }
     }
 
-    /// The same estimate of a rate or a latency, which cannot be less than nothing.
+    /// Clamps the lower end to zero, for a rate or a latency, which cannot be negative.
     #[must_use]
     pub fn not_negative(self) -> Self {
         Self { low: self.low.max(0.0), ..self }
     }
 
-    /// The same quantile, not said to be above less than a lower one of the same operations is.
+    /// Raises this quantile to at least the value of a lower quantile of the same operations.
     #[must_use]
     pub fn not_below(self, lower: &Self) -> Self {
         let floor = lower.value;
@@ -79,8 +79,8 @@ impl Estimate {
         }
     }
 
-    /// Half the width of the interval as a fraction of the value: 0.02 is ±2 %. Infinite when the
-    /// value is zero.
+    /// Returns half the width of the interval as a fraction of the value: 0.02 is ±2 %. Infinite if
+    /// the value is zero.
     pub fn relative_half_width(&self) -> f64 {
         if self.value == 0.0 {
             f64::INFINITY
@@ -89,7 +89,7 @@ impl Estimate {
         }
     }
 
-    /// The same estimate in another unit.
+    /// Returns the estimate in another unit.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         Self {
@@ -100,8 +100,8 @@ impl Estimate {
         }
     }
 
-    /// The interval widened on both sides by `fraction` of the value, for a source of variation
-    /// that the samples could not see (drift between phases).
+    /// Widens the interval on both sides by `fraction` of the value, for a source of variation that
+    /// the samples could not show (drift between phases).
     #[must_use]
     pub fn widened(self, fraction: f64) -> Self {
         let by = self.value.abs() * fraction;
@@ -109,38 +109,39 @@ impl Estimate {
     }
 }
 
-/// The rate of a cumulative counter seen at ticks `(t_ns, total)`, per second.
+/// Returns the rate per second of a cumulative counter seen at ticks `(t_ns, total)`.
 ///
-/// The value is what was counted from the first tick to the last ÷ the time between them. The
-/// interval is Student's t over the rates of at most 20 batches of ticks (Law & Kelton, batch
-/// means), corrected for their correlation. It is never narrower than one release: where a device
-/// completes in bursts (a throttle that releases every 100 ms), either edge may fall anywhere
-/// between two of them.
+/// The value is the increase from the first tick to the last ÷ the time between them. The interval
+/// is Student's t over the rates of at most 20 batches of ticks (Law & Kelton, batch means),
+/// corrected for their correlation. It is never narrower than one release: if a device completes in
+/// bursts (a throttle that releases every 100 ms), either edge may fall anywhere between two of
+/// them.
 ///
-/// `None` with fewer than three ticks or when no time passed.
+/// `None` with fewer than three ticks or if no time passed.
 pub fn rate_per_s(ticks: &[(u64, u64)]) -> Option<Estimate> {
     rate(ticks, 0.0)
 }
 
-/// Whether a window of ticks has measured a rate to ± `within` of it and may end.
+/// Returns whether a window of ticks has measured a rate to within ± `within` of it and may end.
 ///
-/// Windows that end once they look narrow are those in which correlation was seen too low by
-/// chance. So the upper bound of the correlation counts here, one-sided at 95 %.
+/// Windows that end as soon as they look narrow are those in which the correlation was
+/// underestimated by chance. Therefore this uses the upper bound of the correlation, one-sided at
+/// 95 %.
 pub fn is_narrow(ticks: &[(u64, u64)], within: f64) -> bool {
-    /// Fewer say too little of how the rate varies.
+    /// Fewer ticks show too little of how the rate varies.
     const LEAST_TICKS: usize = 9;
     ticks.len() >= LEAST_TICKS
         && rate(ticks, 1.645).is_some_and(|rate| rate.relative_half_width() <= within)
 }
 
-/// By how much the rates of two windows like this one may differ although the device does not
-/// change: one release, where it completes in bursts. `None` as of [`rate_per_s`].
+/// Returns how much the rates of two windows like this one may differ although the device does not
+/// change: one release, if it completes in bursts. `None` as for [`rate_per_s`].
 pub fn release_per_s(ticks: &[(u64, u64)]) -> Option<f64> {
     let duration_ns = ticks.last()?.0.saturating_sub(ticks.first()?.0);
     (ticks.len() >= 3 && duration_ns > 0).then(|| release(ticks) * 1e9 / duration_ns as f64)
 }
 
-/// [`rate_per_s`], with the correlation of [`half_width`].
+/// Like [`rate_per_s`]; `errors` is passed to [`half_width`].
 fn rate(ticks: &[(u64, u64)], errors: f64) -> Option<Estimate> {
     let (first, last) = (ticks.first()?, ticks.last()?);
     if ticks.len() < 3 || last.0 <= first.0 {
@@ -152,11 +153,11 @@ fn rate(ticks: &[(u64, u64)], errors: f64) -> Option<Estimate> {
     Some(Estimate::around(counted as f64 * per_s, half, counted, duration_ns).not_negative())
 }
 
-/// Ticks are joined to at most this many batches for an interval: enough for Student's t, and long
-/// enough that bursts and scheduling even out within one.
+/// Maximum number of batches that ticks are joined into for an interval: enough for Student's t,
+/// and each long enough that bursts and scheduling even out within it.
 const BATCHES: usize = 20;
 
-/// The rates of consecutive batches of ticks, per second.
+/// Returns the rates of consecutive batches of ticks, per second.
 fn batch_rates(ticks: &[(u64, u64)]) -> Vec<f64> {
     let bursts = burst_ends(ticks);
     let ticks = bursts.as_deref().unwrap_or(ticks);
@@ -169,11 +170,12 @@ fn batch_rates(ticks: &[(u64, u64)]) -> Vec<f64> {
         .collect()
 }
 
-/// The last tick of each burst, of a device that completes in bursts and nothing in between.
-/// Batches from end to end hold whole bursts; others hold one more or less by where they begin.
-/// `None` for a device that completes all the time, and where there are too few for batches.
+/// Returns the last tick of each burst of a device that completes in bursts and nothing in between.
+/// Batches that start and end at such ticks hold whole bursts; others hold one more or one less
+/// depending on where they begin. `None` for a device that completes all the time, and if there are
+/// too few bursts for batches.
 fn burst_ends(ticks: &[(u64, u64)]) -> Option<Vec<(u64, u64)>> {
-    /// Of independent completions, eight a tick on the average, one tick in 3,000 has none.
+    /// With independent completions, eight per tick on average, one tick in 3,000 has none.
     const MEAN_MIN: u64 = 8;
     const IDLE_MIN: f64 = 0.25;
     const BURSTS_MIN: usize = 9;
@@ -188,8 +190,8 @@ fn burst_ends(ticks: &[(u64, u64)]) -> Option<Vec<(u64, u64)>> {
     (ends.len() >= BURSTS_MIN).then_some(ends)
 }
 
-/// The mean of independent values and its Student interval; `None` when empty. One value has no
-/// interval: low and high are the value itself, and `samples` says 1.
+/// Returns the mean of independent values with its Student interval; `None` if empty. One value has
+/// no interval: low and high are the value itself, and `samples` is 1.
 pub fn mean(values: &[f64]) -> Option<Estimate> {
     if values.is_empty() {
         return None;
@@ -201,8 +203,8 @@ pub fn mean(values: &[f64]) -> Option<Estimate> {
     Some(Estimate::around(value, half, values.len() as u64, 0))
 }
 
-/// The mean of values that follow each other in time, with Student's interval for their effective
-/// number, as [`rate_per_s`] takes it for batches. `None` with fewer than two.
+/// Returns the mean of consecutive values in time, with Student's interval for their effective
+/// number, as [`rate_per_s`] does for batches. `None` with fewer than two.
 pub fn mean_over_time(values: &[f64]) -> Option<Estimate> {
     if values.len() < 2 {
         return None;
@@ -212,9 +214,9 @@ pub fn mean_over_time(values: &[f64]) -> Option<Estimate> {
     Some(Estimate::around(value, half, values.len() as u64, 0))
 }
 
-/// One estimate from repeats of the same rate or latency: the mean of their values, with the wider
-/// of the interval between the repeats and what their own intervals leave to their mean. `None`
-/// when empty.
+/// Returns one estimate from repeats of the same rate or latency: the mean of their values, with
+/// the wider of two intervals: that between the repeats, and that of their mean according to their
+/// own intervals. `None` if empty.
 pub fn pool(repeats: &[Estimate]) -> Option<Estimate> {
     let between = mean(&repeats.iter().map(|r| r.value).collect::<Vec<_>>())?;
     let within = of_their_mean(repeats.iter().map(|r| (r.high - r.low) / 2.0));
@@ -224,14 +226,15 @@ pub fn pool(repeats: &[Estimate]) -> Option<Estimate> {
     Some(Estimate::around(between.value, half, samples, duration_ns).not_negative())
 }
 
-/// The error of a mean, of the errors of its independent values.
+/// Returns the error of the mean of independent values with these errors.
 pub fn of_their_mean(errors: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = errors.len() as f64;
     errors.map(|error| error * error).sum::<f64>().sqrt() / count
 }
 
-/// The estimate of all samples of several windows. These know nothing of what moved between the
-/// windows; where the estimates of each disagree by more, their disagreement is the interval.
+/// Returns the estimate of all samples of several windows. The samples do not show what moved
+/// between the windows; if the estimates of the single windows disagree by more, their disagreement
+/// is the interval.
 pub fn with_repeats(all: Estimate, repeats: &[Estimate]) -> Estimate {
     if repeats.len() < 2 || all.is_open_above() {
         return all;
@@ -248,8 +251,8 @@ pub fn with_repeats(all: Estimate, repeats: &[Estimate]) -> Estimate {
     }
 }
 
-/// The ratio b ÷ a of two rates or latencies with its interval: the half widths are taken as
-/// independent and combined as relative errors in quadrature. `None` when `a` is zero.
+/// Returns the ratio b ÷ a of two rates or latencies with its interval: the half widths are taken
+/// as independent and combined as relative errors in quadrature. `None` if `a` is zero.
 pub fn ratio(a: &Estimate, b: &Estimate) -> Option<Estimate> {
     if a.value == 0.0 {
         return None;
@@ -261,23 +264,23 @@ pub fn ratio(a: &Estimate, b: &Estimate) -> Option<Estimate> {
     Some(Estimate::around(value, half, samples, duration_ns).not_negative())
 }
 
-/// How a rate moved over a stretch of time.
+/// Change of a rate over a stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trend {
-    /// Mean rate of the second half less that of the first, as a share of the level.
+    /// Mean rate of the second half minus that of the first, as a share of the level.
     pub change_ratio: f64,
-    /// How certain it is that the rate rises (above zero) or falls: a standard normal deviate when
-    /// it does neither.
+    /// How certain it is that the rate rises (above zero) or falls (below zero): a standard normal
+    /// deviate if it does neither.
     pub deviate: f64,
 }
 
-/// The trend of the rate of a cumulative counter seen at ticks `(t_ns, total)`.
+/// Returns the trend of the rate of a cumulative counter seen at ticks `(t_ns, total)`.
 ///
 /// The deviate is that of Mann's test on at most 20 batches of ticks (H. B. Mann, Econometrica 13,
-/// 1945): it compares ranks, so it needs no distribution and neither outliers nor a throttle that
-/// completes in bursts deceive it. Neighbours that correlate make it larger.
+/// 1945): it compares ranks, so it needs no distribution, and neither outliers nor a throttle that
+/// completes in bursts mislead it. Correlated neighbours make it larger.
 ///
-/// `None` with fewer than five batches or when nothing was counted.
+/// `None` with fewer than five batches or if nothing was counted.
 pub fn trend(ticks: &[(u64, u64)]) -> Option<Trend> {
     const LEAST: usize = 5;
     if ticks.len() <= LEAST {
@@ -300,13 +303,13 @@ pub fn trend(ticks: &[(u64, u64)]) -> Option<Trend> {
     Some(Trend { change_ratio: (second - first) / level, deviate: score / spread })
 }
 
-/// Standard deviation ÷ mean; zero when there is no mean.
+/// Returns standard deviation ÷ mean; zero if there is no mean.
 pub fn coefficient_of_variation(values: &[f64]) -> f64 {
     let Some(centre) = mean(values) else { return 0.0 };
     if centre.value == 0.0 { 0.0 } else { variance(values, centre.value).sqrt() / centre.value }
 }
 
-/// The median; zero when empty.
+/// Returns the median; zero if empty.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -317,9 +320,10 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// How far the count strays from the straight line between its ends, from its lowest point to its
-/// highest: what a device that completes in bursts releases at once. Of independent counts it is
-/// hardly ever more than the interval (N. H. Kuiper, 1960: beyond 1.75 standard errors in 5 %).
+/// Returns how far the count deviates from the straight line between its ends, from the lowest
+/// point to the highest: the amount that a device completing in bursts releases in one go. For
+/// independent counts it hardly ever exceeds the interval (N. H. Kuiper, 1960: beyond 1.75 standard
+/// errors in 5 %).
 fn release(ticks: &[(u64, u64)]) -> f64 {
     let (first, last) = (ticks[0], ticks[ticks.len() - 1]);
     let slope = last.1.saturating_sub(first.1) as f64 / (last.0 - first.0) as f64;
@@ -330,11 +334,10 @@ fn release(ticks: &[(u64, u64)]) -> f64 {
     high - low
 }
 
-/// Half the 95 % interval of the mean of values that follow each other in time: Student's t with
-/// their effective number n·(1−ρ)/(1+ρ) for their lag-1 correlation ρ. The correlation of few
-/// values comes out (1+4ρ)/n too low (Marriott and Pope, Biometrika 41, 1954), which is put right;
-/// what comes out negative does not narrow the interval. Then `errors` of its standard errors are
-/// added.
+/// Returns half the 95 % interval of the mean of consecutive values in time: Student's t with their
+/// effective number n·(1−ρ)/(1+ρ) for their lag-1 correlation ρ. The correlation of few values is
+/// underestimated by (1+4ρ)/n (Marriott and Pope, Biometrika 41, 1954), which is corrected; a
+/// negative result does not narrow the interval. Then `errors` of its standard errors are added.
 pub(crate) fn half_width(values: &[f64], errors: f64) -> f64 {
     let n = values.len() as f64;
     if values.len() < 2 {
@@ -352,12 +355,12 @@ pub(crate) fn half_width(values: &[f64], errors: f64) -> f64 {
     let correlation = (unbiased + errors * error).min(0.9);
     let effective = n * (1.0 - correlation) / (1.0 + correlation);
     let freedom = (effective as usize).saturating_sub(1).max(2).min(values.len() - 1);
-    // Values that correlate stray less from their own mean than from the true one.
+    // Correlated values deviate less from their own mean than from the true one.
     let divisor = ((effective - 1.0) * n / (n - 1.0)).max(effective / 2.0);
     t_95(freedom) * (variance / divisor).sqrt()
 }
 
-/// Unbiased variance; zero for fewer than two values.
+/// Returns the unbiased variance; zero for fewer than two values.
 fn variance(values: &[f64], centre: f64) -> f64 {
     if values.len() < 2 {
         return 0.0;
@@ -365,7 +368,7 @@ fn variance(values: &[f64], centre: f64) -> f64 {
     values.iter().map(|v| (v - centre).powi(2)).sum::<f64>() / (values.len() - 1) as f64
 }
 
-/// Two-sided 95 % point of Student's t.
+/// Returns the two-sided 95 % point of Student's t.
 fn t_95(freedom: usize) -> f64 {
     const TABLE: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
@@ -375,7 +378,7 @@ fn t_95(freedom: usize) -> f64 {
     match freedom {
         0 => f64::INFINITY,
         1..=30 => TABLE[freedom - 1],
-        // Cornish-Fisher: within 0.001 of the exact value from 30 degrees on.
+        // Cornish-Fisher: within 0.001 of the exact value from 30 degrees of freedom.
         n => 1.96 + 2.372 / n as f64,
     }
 }
@@ -415,7 +418,7 @@ mod tests {
 
     #[test]
     fn the_rate_of_a_throttle_is_held_wherever_the_window_begins() {
-        // 437 I/Os a second released every 100 ms, seen every 70 ms.
+        // 437 I/Os per second released every 100 ms, seen every 70 ms.
         const RELEASE: f64 = 43.7;
         for start in 0..100_u64 {
             let released = |t: u64| ((t / 100_000_000 + 1) as f64 * RELEASE) as u64;
@@ -428,7 +431,7 @@ mod tests {
             assert!(rate.low <= 437.0 && 437.0 <= rate.high, "{start}: {rate:?}");
             assert!((one - 1.0..4.0 * one).contains(&(rate.high - rate.value)), "{rate:?}");
         }
-        // Ticks of which five make a period.
+        // Five ticks make a period.
         for start in 0..100_u64 {
             let released = |t: u64| t / 500 * 1000;
             let ticks: Vec<(u64, u64)> =
@@ -445,8 +448,8 @@ mod tests {
         assert_eq!((rate.value, rate.samples, rate.duration_ns), (1e9, 500, 500));
     }
 
-    /// In how many of 2,000 windows of 50 ticks the interval holds the true rate, where neighbours
-    /// correlate; `ended` says where a window ends.
+    /// Returns in how many of 2,000 windows of 50 ticks, with correlated neighbours, the interval
+    /// holds the true rate; `ended` returns where a window ends.
     fn windows_that_hold(correlation: f64, ended: impl Fn(&[(u64, u64)]) -> usize) -> u32 {
         let fresh = (1.0_f64 - correlation * correlation).sqrt();
         let mut hits = 0;
@@ -514,7 +517,7 @@ mod tests {
             let mut total = 0;
             let ticks: Vec<(u64, u64)> = (0..13)
                 .map(|i| {
-                    // Now and then a tick counts ten times as much.
+                    // Occasionally a tick counts ten times as much.
                     total += rng.below(1000) * if rng.below(10) == 0 { 10 } else { 1 };
                     (i * 20_000_000, total)
                 })
@@ -569,8 +572,8 @@ mod tests {
         assert!((r.high - 2.1).abs() < 1e-9, "{r:?}");
     }
 
-    /// Ticks of 20 ms of a throttle that releases 300 every 100 ms, or, with `loose`, at times that
-    /// wander by a fifth of that.
+    /// Returns ticks of 20 ms of a throttle that releases 300 every 100 ms; with `loose`, at times
+    /// that wander by a fifth of that period.
     fn released(windows_ms: u64, loose: bool) -> Vec<(u64, u64)> {
         let mut rng = Rng::new(7, 0);
         let mut late = || if loose { 20.0 * (rng.unit() - 0.5) } else { 0.0 };

@@ -1,6 +1,6 @@
-//! Tables of derived figures: what views, judges and models hand over to be printed, drawn or
-//! saved. A table carries its headings with units and meaning, so that the terminal, the HTML page,
-//! JSON and CSV show the same numbers under the same keys.
+//! Tables of derived figures: what views, judges and models hand over for printing, drawing or
+//! saving. A table carries its headings with units and meaning, so that the terminal, the HTML
+//! page, JSON and CSV show the same numbers under the same keys.
 
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -10,19 +10,24 @@ use serde::{Serialize, Serializer};
 
 use crate::stats::Estimate;
 
+mod headings;
 mod keyed;
 mod merge;
 mod missing;
 pub mod rows;
 mod spread;
 
+pub use headings::{
+    bytes, column, count, flag, flow, level, mean_of, quotient, ratio, share, share_of, text, time,
+    total, unmerged,
+};
 pub use keyed::Unmeasured;
 pub use merge::{divisors, merge};
 pub use missing::{Known, Missing};
 pub use rows::Rows;
 pub use spread::Spread;
 
-/// The key of the unit of a row in JSON and CSV.
+/// Key of the unit of a row in JSON and CSV.
 pub const UNIT: &str = "unit";
 
 /// Text that is usually a constant.
@@ -30,21 +35,22 @@ pub type Text = Cow<'static, str>;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Its key in JSON, its name for `--csv`: kebab case, unique within a report.
+    /// Key in JSON and name for `--csv`: kebab case, unique within a report.
     pub name: Text,
     pub title: Text,
-    /// What it shows and how to read it, in a sentence or two; may be empty.
+    /// Contents of the table and how to read it, in a sentence or two; may be empty.
     pub about: Text,
     pub shape: Shape,
     /// The leading text columns name a row.
     pub columns: Cow<'static, [Heading]>,
     /// Each row has one cell for each column.
     pub rows: Vec<Row>,
-    /// How many rows one terminal screen shows; the rest stand on the page and in CSV. `None`: all.
+    /// Number of rows that one terminal screen shows; the rest are on the page and in CSV. `None`:
+    /// all.
     pub screen_rows: Option<usize>,
-    /// Whether a screen names rows without a number other than zero in one line.
+    /// Whether a screen folds the names of rows without a number other than zero into one line.
     pub folds_idle: bool,
-    /// Remarks below it, such as why cells are empty.
+    /// Remarks below the table, such as why cells are empty.
     pub notes: Vec<String>,
 }
 
@@ -58,15 +64,16 @@ pub enum Shape {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heading {
-    /// JSON key and CSV heading: what it measures, unit and qualifier last.
+    /// JSON key and CSV heading: the measured quantity, with unit and qualifier last.
     pub key: Text,
-    /// The heading people see, as short as its reader knows it.
+    /// Displayed heading, as short as its readers will understand.
     pub heading: Text,
     pub measure: Measure,
-    /// How its values over consecutive slices of time make the value over all of them.
+    /// Rule by which its values over consecutive slices of time combine into the value over all of
+    /// them.
     pub merge: Merge,
     pub doc: Text,
-    /// What a reader looks for in the table: it is shown however narrow the screen is.
+    /// Whether readers look for this column: it is shown however narrow the screen is.
     pub is_answer: bool,
     /// A sentence: on a narrow screen it stands below its row, in full.
     pub is_prose: bool,
@@ -85,18 +92,18 @@ pub enum Measure {
     BytesPerS,
     /// Nanoseconds, written in the unit that suits them.
     Nanoseconds,
-    /// A share of one, written as per cent.
+    /// A share of one, written as a percentage.
     Share,
     /// A ratio of two like quantities, written as `1.25×`.
     Ratio,
-    /// A ratio of what went in to what remains of it, written as `4.00:1`.
+    /// A ratio of the original amount to what remains of it, written as `4.00:1`.
     ToOne,
     /// Differs by row: [`Row::measure`].
     OfRow,
 }
 
 impl Measure {
-    /// The unit of its numbers in JSON and CSV; empty for texts.
+    /// Returns the unit of the numbers in JSON and CSV; empty for texts.
     pub const fn unit(self) -> &'static str {
         match self {
             Self::Text | Self::Flag => "",
@@ -110,7 +117,8 @@ impl Measure {
     }
 }
 
-/// How the values of a column over consecutive slices of time combine into one over all of them.
+/// Rule by which the values of a column over consecutive slices of time combine into one over all
+/// of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
     /// It names the row: equal by definition.
@@ -125,13 +133,13 @@ pub enum Merge {
     Last,
     /// A number of events in the slice.
     Sum,
-    /// The greatest of the slices.
+    /// The greatest value of the slices.
     Greatest,
     /// The column `part`, divided by its sum over all rows, or over those with the same text in the
     /// columns `within`, separated by blanks.
     ShareOf { part: &'static str, within: &'static str },
-    /// The column `part`, divided by what is not a column but common to all rows, or to those with
-    /// the same text in the columns `within`: transactions, database time.
+    /// The column `part`, divided by something that is not a column but common to all rows, or to
+    /// those with the same text in the columns `within`: transactions, database time.
     Per { part: &'static str, within: &'static str },
     /// The column `part` of the same row divided by its column `by`.
     Quotient { part: &'static str, by: &'static str },
@@ -145,17 +153,17 @@ pub enum Merge {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
     pub cells: Vec<Value>,
-    /// What the numbers in columns of [`Measure::OfRow`] are.
+    /// Measure of the numbers in columns of [`Measure::OfRow`].
     pub measure: Option<Measure>,
-    /// Ids of the rules that condemn its numbers: they are struck through wherever they are shown.
+    /// IDs of the rules that condemn the numbers of the row: they are struck through wherever they
+    /// are shown.
     pub condemned_by: Vec<String>,
     /// Keys of the columns that these rules condemn. If empty, they condemn the whole row.
     pub condemned_columns: Vec<Text>,
-    /// How the numbers are spread whose quantiles it shows; empty where it shows none.
+    /// Distribution of the numbers whose quantiles the row shows; empty if it shows none.
     pub spread: Spread,
 }
 
-/// A cell.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Value {
@@ -182,7 +190,7 @@ fn plain<S: Serializer>(number: &f64, to: S) -> Result<S::Ok, S::Error> {
 }
 
 impl Table {
-    /// An empty table of rows below headings.
+    /// Returns an empty table of rows below headings.
     pub fn new(
         name: impl Into<Text>,
         title: impl Into<Text>,
@@ -206,19 +214,19 @@ impl Table {
         Self { about: about.into(), ..self }
     }
 
-    /// The same table of one row, drawn as names and values.
+    /// Draws the only row as names and values.
     #[must_use]
     pub fn record(self) -> Self {
         Self { shape: Shape::Record, ..self }
     }
 
-    /// The same table, of which a terminal screen shows at most `rows` rows.
+    /// Shows at most `rows` rows on a terminal screen.
     #[must_use]
     pub fn on_screen(self, rows: usize) -> Self {
         Self { screen_rows: Some(rows), ..self }
     }
 
-    /// The same table with these columns only, in this order.
+    /// Keeps only these columns, in this order.
     #[must_use]
     pub fn only(self, keys: &[&str]) -> Self {
         let kept: Vec<usize> = keys.iter().filter_map(|key| self.column(key)).collect();
@@ -234,20 +242,20 @@ impl Table {
         self.rows.push(row.into());
     }
 
-    /// The same table with these rows.
+    /// Adds these rows.
     #[must_use]
     pub fn with<R: Into<Row>>(mut self, rows: impl IntoIterator<Item = R>) -> Self {
         self.rows.extend(rows.into_iter().map(Into::into));
         self
     }
 
-    /// The index of the column with this key.
+    /// Returns the index of the column with this key.
     pub fn column(&self, key: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.key == key)
     }
 
-    /// Whether rules condemn this cell of a row. Text and the cell that names the row are never
-    /// condemned.
+    /// Returns whether rules condemn this cell of a row. Text and the cell that names the row are
+    /// never condemned.
     pub fn condemns(&self, row: &Row, column: usize) -> bool {
         let columns = &row.condemned_columns;
         !row.condemned_by.is_empty()
@@ -256,13 +264,13 @@ impl Table {
             && (columns.is_empty() || columns.contains(&self.columns[column].key))
     }
 
-    /// Whether JSON and CSV need a unit for each row, because its columns do not fix one.
+    /// Returns whether JSON and CSV need a unit for each row, because its columns do not fix one.
     pub fn has_units_of_rows(&self) -> bool {
         let differs = self.columns.iter().any(|column| column.measure == Measure::OfRow);
         differs && self.column(UNIT).is_none()
     }
 
-    /// What names a row: its texts before the first number, joined by blanks.
+    /// Returns the name of a row: its texts before the first number, joined by blanks.
     pub fn name_of(&self, row: &Row) -> String {
         name_of(&self.columns, row)
     }
@@ -273,7 +281,7 @@ impl Table {
     }
 }
 
-/// What names a row of these columns: its texts before the first number, joined by blanks.
+/// Returns the name of a row of these columns: its texts before the first number, joined by blanks.
 pub fn name_of(columns: &[Heading], row: &[Value]) -> String {
     let texts = columns.iter().zip(row).take_while(|(column, _)| column.measure == Measure::Text);
     let words = texts.filter_map(|(_, value)| match value {
@@ -283,8 +291,8 @@ pub fn name_of(columns: &[Heading], row: &[Value]) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// The order of two cells in a sorted table: numbers descending, texts alphabetically, missing
-/// cells last.
+/// Compares two cells of a sorted table: numbers descending, texts alphabetically, missing cells
+/// last.
 pub fn order(a: &Value, b: &Value) -> std::cmp::Ordering {
     let rank = |value: &Value| match value {
         Value::Number(_) | Value::Estimate(_) => 0,
@@ -302,7 +310,7 @@ pub fn order(a: &Value, b: &Value) -> std::cmp::Ordering {
 }
 
 impl Heading {
-    /// A heading made at run time, such as one for each block size.
+    /// Makes a heading at run time, such as one for each block size.
     pub fn new(
         key: impl Into<Text>,
         heading: impl Into<Text>,
@@ -321,7 +329,7 @@ impl Heading {
         self
     }
 
-    /// The same column as one that a reader looks for.
+    /// Marks the column as one that a reader looks for.
     #[must_use]
     pub const fn answer(mut self) -> Self {
         self.is_answer = true;
@@ -330,36 +338,36 @@ impl Heading {
 }
 
 impl Row {
-    /// The same row, struck through by these rules.
+    /// Strikes the row through on account of these rules.
     #[must_use]
     pub fn condemned_by(self, rules: &[String]) -> Self {
         Self { condemned_by: rules.to_vec(), ..self }
     }
 
-    /// The same row; these rules condemn only the columns with these keys.
+    /// Strikes through only the columns with these keys, on account of these rules.
     #[must_use]
     pub fn condemned_in(self, columns: Vec<Text>, rules: &[String]) -> Self {
         Self { condemned_columns: columns, ..self.condemned_by(rules) }
     }
 
-    /// The same row; numbers in columns of [`Measure::OfRow`] are of this measure.
+    /// Sets the measure of the numbers in columns of [`Measure::OfRow`].
     #[must_use]
     pub fn of(self, measure: Measure) -> Self {
         Self { measure: Some(measure), ..self }
     }
 
-    /// The same row, of whose numbers this is the spread.
+    /// Sets the distribution of the numbers behind the row.
     #[must_use]
     pub fn spread(self, spread: Spread) -> Self {
         Self { spread, ..self }
     }
 
-    /// The unit of its numbers in columns of [`Measure::OfRow`].
+    /// Returns the unit of the numbers in columns of [`Measure::OfRow`].
     pub fn unit(&self) -> &'static str {
         self.measure.unwrap_or(Measure::Count).unit()
     }
 
-    /// What the numbers under `heading` are in this row.
+    /// Returns the measure of the numbers under `heading` in this row.
     pub fn measure(&self, heading: &Heading) -> Measure {
         match heading.measure {
             Measure::OfRow => self.measure.unwrap_or(Measure::Count),
@@ -368,7 +376,7 @@ impl Row {
     }
 }
 
-/// A row of these cells, each of anything that makes a [`Value`](crate::table::Value).
+/// Makes a row of cells, each of anything that converts into a [`Value`](crate::table::Value).
 #[macro_export]
 macro_rules! row {
     ($($cell:expr),+ $(,)?) => {
@@ -456,7 +464,7 @@ impl From<Estimate> for Value {
 }
 
 impl Estimate {
-    /// The number without its interval; a lower bound as such.
+    /// Returns the number without its interval; a lower bound stays one.
     pub fn without_interval(self) -> Value {
         if self.is_lower_bound() { self.into() } else { self.value.into() }
     }
@@ -480,135 +488,16 @@ impl From<String> for Value {
     }
 }
 
-/// Not measured: unknown. Use [`happened`] for what did not happen.
+/// Not measured: unknown. Use [`happened`] for something that did not happen.
 impl<T: Into<Value>> From<Option<T>> for Value {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Missing(Missing::Unknown), Into::into)
     }
 }
 
-/// What did not happen is no unknown.
+/// Converts a value that is missing because nothing happened, which is not unknown.
 pub fn happened<T: Into<Value>>(value: Option<T>) -> Value {
     value.map_or_else(Value::default, Into::into)
-}
-
-/// A column of any measure and merge; for constants.
-pub const fn column(
-    key: &'static str,
-    heading: &'static str,
-    measure: Measure,
-    merge: Merge,
-    doc: &'static str,
-) -> Heading {
-    let (key, heading) = (Cow::Borrowed(key), Cow::Borrowed(heading));
-    Heading {
-        key,
-        heading,
-        measure,
-        merge,
-        doc: Cow::Borrowed(doc),
-        is_answer: false,
-        is_prose: false,
-    }
-}
-
-/// A column of texts that name a row.
-pub const fn text(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
-    column(key, heading, Measure::Text, Merge::Key, doc)
-}
-
-/// A column that says whether something is so.
-pub const fn flag(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
-    column(key, heading, Measure::Flag, Merge::Never, doc)
-}
-
-/// A column of numbers of things, per second or as a mean over time.
-pub const fn count(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
-    column(key, heading, Measure::Count, Merge::Mean, doc)
-}
-
-pub const fn bytes(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
-    column(key, heading, Measure::Bytes, Merge::Mean, doc)
-}
-
-pub const fn flow(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
-    column(key, heading, Measure::BytesPerS, Merge::Mean, doc)
-}
-
-pub const fn time(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
-    column(key, heading, Measure::Nanoseconds, Merge::Mean, doc)
-}
-
-pub const fn share(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
-    column(key, heading, Measure::Share, Merge::Mean, doc)
-}
-
-/// A column of levels or states, of which the last counts.
-pub const fn level(
-    key: &'static str,
-    heading: &'static str,
-    measure: Measure,
-    doc: &'static str,
-) -> Heading {
-    column(key, heading, measure, Merge::Last, doc)
-}
-
-/// A column of numbers or amounts in the whole interval, which add up.
-pub const fn total(
-    key: &'static str,
-    heading: &'static str,
-    measure: Measure,
-    doc: &'static str,
-) -> Heading {
-    column(key, heading, measure, Merge::Sum, doc)
-}
-
-/// A column of means per event, where the column `events` has their rate or their number.
-pub const fn mean_of(
-    events: &'static str,
-    key: &'static str,
-    heading: &'static str,
-    measure: Measure,
-    doc: &'static str,
-) -> Heading {
-    column(key, heading, measure, Merge::WeightedBy(events), doc)
-}
-
-/// A column of shares of the column `part`, summed over all rows.
-pub const fn share_of(
-    part: &'static str,
-    key: &'static str,
-    heading: &'static str,
-    doc: &'static str,
-) -> Heading {
-    column(key, heading, Measure::Share, Merge::ShareOf { part, within: "" }, doc)
-}
-
-/// A column of what the column `part` is of the column `by` in the same row.
-pub const fn quotient(
-    part: &'static str,
-    by: &'static str,
-    key: &'static str,
-    heading: &'static str,
-    measure: Measure,
-    doc: &'static str,
-) -> Heading {
-    column(key, heading, measure, Merge::Quotient { part, by }, doc)
-}
-
-/// A column whose values can only be derived from the whole interval: the number of different
-/// things, what was seen most often, a quantile of rows without a [`Spread`].
-pub const fn unmerged(
-    key: &'static str,
-    heading: &'static str,
-    measure: Measure,
-    doc: &'static str,
-) -> Heading {
-    column(key, heading, measure, Merge::Never, doc)
-}
-
-pub const fn ratio(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
-    column(key, heading, Measure::Ratio, Merge::Never, doc)
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 /// A number of bytes. Like a duration, it is parsed with a mandatory unit, because tools disagree
-/// about bare numbers: blocks (`SCALE` in slob.conf), bytes or MiB. A letter alone is a binary
-/// suffix, as databases and fio read it (`8K` is 8,192 bytes), `KiB` to `TiB` likewise; `KB` to
-/// `TB` are decimal, as data sheets mean them.
+/// about bare numbers: blocks (`SCALE` in slob.conf), bytes or MiB. A single letter is a binary
+/// suffix, as databases and fio read it (`8K` is 8,192 bytes), and so are `KiB` to `TiB`; `KB` to
+/// `TB` are decimal, as in data sheets.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -134,7 +134,7 @@ fn split_number(text: &str) -> Option<(f64, &str)> {
     Some((number.parse().ok()?, suffix.trim()))
 }
 
-/// Binary suffix, no loss: `8 KiB`, `1.5 GiB`, `437 B`.
+/// Binary suffix, lossless: `8 KiB`, `1.5 GiB`, `437 B`.
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SUFFIXES: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -155,7 +155,7 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// A duration in nanoseconds with three significant digits and the unit that suits it.
+/// Formats a duration in nanoseconds with three significant digits and a suitable unit.
 pub fn format_ns(value_ns: f64) -> String {
     let (scale, unit) = match value_ns.abs() {
         v if v < 999.5 => (1.0, "ns"),
@@ -166,7 +166,7 @@ pub fn format_ns(value_ns: f64) -> String {
     format!("{} {unit}", three_digits(value_ns / scale))
 }
 
-/// A long duration in the units in which one says it: `3 h`, `1 h 2 min 0.5 s`; below a minute as
+/// Formats a long duration as people say it: `3 h`, `1 h 2 min 0.5 s`; below a minute like
 /// [`format_ns`].
 pub fn format_span(ns: u64) -> String {
     const TENTH_NS: u64 = 100_000_000;
@@ -183,7 +183,7 @@ pub fn format_span(ns: u64) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// Three significant digits without an exponent; whole numbers from 100 on get separators.
+/// Formats three significant digits without an exponent; whole numbers from 100 up get separators.
 pub fn three_digits(value: f64) -> String {
     let magnitude = value.abs();
     if magnitude >= 100.0 || value.fract() == 0.0 {
@@ -193,17 +193,17 @@ pub fn three_digits(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Decimal, as rates are: `4.2 MB`.
+/// Formats bytes in decimal megabytes, as rates are: `4.2 MB`.
 pub fn megabytes(bytes: u64) -> String {
     format!("{} MB", three_digits((bytes as f64 / 1e4).round() / 1e2))
 }
 
-/// A share in percent: `12.3 %` of 0.123.
+/// Formats a share in percent: 0.123 as `12.3 %`.
 pub fn percent(share: f64) -> String {
     format!("{} %", three_digits((share * 1e4).round() / 1e2))
 }
 
-/// A whole number with a comma between thousands: `20,000`.
+/// Formats a whole number with a comma between thousands: `20,000`.
 pub fn thousands(value: i64) -> String {
     let digits = value.unsigned_abs().to_string();
     let mut out = String::from(if value < 0 { "-" } else { "" });
@@ -216,7 +216,7 @@ pub fn thousands(value: i64) -> String {
     out
 }
 
-/// A count with its noun: `1 file`, `2,000 files`, `2 entries`.
+/// Formats a count with its noun: `1 file`, `2,000 files`, `2 entries`.
 pub fn counted(count: u64, noun: &str) -> String {
     let number = thousands(i64::try_from(count).unwrap_or(i64::MAX));
     let plural = match noun.as_bytes() {
@@ -230,7 +230,7 @@ pub fn counted(count: u64, noun: &str) -> String {
     format!("{number} {plural}")
 }
 
-/// A number above zero, as an option takes one.
+/// Parses a number above zero, for a command-line option.
 pub fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if value > 0.0 && value.is_finite() => Ok(value),

@@ -1,4 +1,4 @@
-//! Judgements about a measurement: which rule, what came out, on what evidence, and what to do.
+//! Judgements about a measurement: the rule, its outcome, the evidence, and the advice.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,34 +10,34 @@ pub enum Outcome {
     Pass,
     /// The evidence shows the fault.
     Fail,
-    /// The evidence was missing or does not decide.
+    /// The evidence was missing or inconclusive.
     Inconclusive,
 }
 
-/// What a failed rule means for the numbers.
+/// Effect of a failed rule on the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weight {
     /// The numbers do not describe the storage: they are struck through and the run exits with 3.
     Condemns,
-    /// The numbers stand, but the reader must know this beside them.
+    /// The numbers stand, but the reader must see this next to them.
     Warns,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// The rule's id, as listed in docs/verdicts.md.
+    /// ID of the rule, as listed in docs/verdicts.md.
     pub rule: String,
     pub outcome: Outcome,
-    /// What a failure means for the numbers.
+    /// Effect of a failure on the numbers.
     pub weight: Weight,
-    /// The figures (names of summary entries) that a failure concerns.
+    /// Figures (names of summary entries) that a failure concerns.
     pub concerns: Vec<String>,
-    /// What was seen, with numbers.
+    /// Observation, with numbers.
     pub evidence: String,
-    /// The likely cause; empty on a pass.
+    /// Likely cause; empty on a pass.
     pub cause: String,
-    /// What to do next; empty on a pass.
+    /// Advice on what to do next; empty on a pass.
     pub next: String,
 }
 

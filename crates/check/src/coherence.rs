@@ -1,7 +1,7 @@
-//! Whether ranks (descriptors, mounts, hosts) see each other's writes, and when.
+//! Tests whether ranks (descriptors, mounts, hosts) see each other's writes, and when.
 //!
 //! Rank 0 tells the others what to do, one operation at a time or all at once, and judges what they
-//! saw: [`history`] decides whether one register an address explains it. Every version is written
+//! saw: [`history`] decides whether one register per address explains it. Every version is written
 //! once, so that the two operations that contradict each other can be named.
 
 mod agent;
@@ -42,30 +42,30 @@ use session::{Outcome, Session};
 use stamp::BLOCK_BYTES;
 
 const CHECK: &str = "coherence";
-/// File systems that no other machine has a mount of.
+/// File systems that no other machine can mount at the same time.
 const LOCAL: [&str; 6] = ["ext2", "ext3", "ext4", "xfs", "f2fs", "tmpfs"];
-/// How long ranks wait for each other.
+/// Time that ranks wait for each other to connect.
 const MEET_WITHIN: Duration = Duration::from_mins(1);
 
-/// What is checked, and for how long.
+/// Subjects and limits of a check.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// One path a rank of this process.
+    /// One path per rank of this process.
     pub paths: Vec<PathBuf>,
     /// Devices that may be overwritten.
     pub destroy: Vec<PathBuf>,
-    /// Names the files of this check.
+    /// ID that names the files of this check.
     pub id: u64,
-    /// Writes of a case.
+    /// Number of writes per case.
     pub rounds: u32,
-    /// How long a reader waits for a write.
+    /// Time that a reader waits for a write.
     pub patience: Duration,
     pub free_run: Duration,
-    /// Nothing new is tried later than this after the beginning.
+    /// Time after the start from which nothing new is tried.
     pub limit: Duration,
 }
 
-/// Where processes of one check meet.
+/// Where the processes of one check meet.
 #[derive(Clone, Debug)]
 pub struct Meeting {
     /// `HOST:PORT` of rank 0.
@@ -75,14 +75,14 @@ pub struct Meeting {
 }
 
 /// Checks the paths of the plan against each other, each a rank in a thread of this process. Fails
-/// when one cannot be used; what others do not see is a finding.
+/// if one cannot be used; writes that others do not see are a finding.
 pub fn of_paths(plan: &Plan, observer: &mut dyn Observer) -> Result<CoherenceFindings, CheckError> {
     let (ranks, targets) = local_ranks(plan)?;
     coordinate(plan, ranks, targets, observer)
 }
 
 /// Checks the path of the plan against those of the other processes that meet there. All of them
-/// return what was found.
+/// return the findings.
 pub fn of_hosts(
     plan: &Plan,
     meeting: &Meeting,
@@ -115,7 +115,7 @@ pub fn of_hosts(
     coordinate(plan, ranks, targets, observer)
 }
 
-/// What a rank says of a check that ended before it knows what was found.
+/// Returns the findings of a rank whose check ended before it knew the results.
 fn ended(target: &Target, observer: &dyn Observer) -> CoherenceFindings {
     CoherenceFindings {
         subject: target.about.clone(),
@@ -129,8 +129,8 @@ fn ended(target: &Target, observer: &dyn Observer) -> CoherenceFindings {
     }
 }
 
-/// Makes a file in a directory that checks may write to later, on all mounts that have it: where
-/// one of them does not see new files.
+/// Makes a file in a directory that checks may write to later, on all mounts that have it, for
+/// cases in which one of them does not see new files.
 pub fn prepare(dir: &Path, id: u64) -> Result<PathBuf, CheckError> {
     claim::directory(dir)?;
     let path = dir.join(scratch::kept_name(id, CHECK));
@@ -146,7 +146,6 @@ pub fn prepare(dir: &Path, id: u64) -> Result<PathBuf, CheckError> {
     Ok(path)
 }
 
-/// Where a rank is.
 #[derive(Debug)]
 struct Target {
     about: String,
@@ -172,9 +171,9 @@ fn local_ranks(plan: &Plan) -> Result<(Vec<Rank>, Vec<Target>), CheckError> {
     Ok((agents.into_iter().map(Rank::thread).collect::<Result<_, _>>()?, targets))
 }
 
-/// Refuses directories that have nothing to do with each other, in which every case would fail: two
-/// of one file system of this machine alone. On two file systems they may still be one, as those of
-/// two devices over the same bytes are.
+/// Refuses unrelated directories, in which every case would fail: two of the same file system of
+/// this machine alone. Directories on two file systems may still be one, like those of two devices
+/// over the same bytes.
 fn check_one_directory(plan: &Plan) -> Result<(), CheckError> {
     let number = |path: &Path| -> Option<(u64, u64)> {
         let found = survey::target(Path::new("/"), path).ok()?;
@@ -226,7 +225,7 @@ fn agent_of(plan: &Plan, path: &Path) -> Result<(Agent, Target), CheckError> {
     Ok((Agent::new(place, can_write)?, Target { about, kind }))
 }
 
-/// Claims a device, which has to be empty, and at least as large as the file of this check.
+/// Claims a device, which has to be empty and at least as large as the file of this check.
 fn device(plan: &Plan, path: &Path) -> Result<BlockFile, CheckError> {
     let is_same = |it: &PathBuf| whole(it).is_ok_and(|it| it == path);
     let instead = Some("name a directory on it instead");
@@ -271,7 +270,7 @@ fn coordinate(
     };
     findings.notes.sort();
     for rank in &mut session.ranks {
-        // Each removes what it made. One that is gone cannot.
+        // Each removes what it made. A rank that is gone cannot.
         let ended = rank.ask(Ask::End(Some(Box::new(findings.clone()))));
         if tried.is_ok() {
             ended?;
@@ -313,7 +312,7 @@ fn try_all(session: &mut Session<'_>, plan: &Plan, targets: &[Target]) -> Result
         data::ping_pong(session)?;
         data::free_run(session)?;
         data::false_sharing(session)?;
-        // What mounts that do not know of each other share is not cut.
+        // A device or file shared by mounts that do not know of each other is not truncated.
         if is_directory {
             truncate::all(session)?;
         }
@@ -351,15 +350,15 @@ fn start(session: &mut Session<'_>, plan: &Plan, is_directory: bool) -> Result<(
     open(session)
 }
 
-/// Whether a file that is there cannot be opened because this rank has old metadata: a directory
-/// without it, or what its blocks were used for before.
+/// Returns whether an existing file cannot be opened because this rank has old metadata: a
+/// directory without the file, or the former content of its blocks.
 fn is_stale(error: i32) -> bool {
     [Errno::NOENT, Errno::STALE, Errno::BADMSG, Errno::UCLEAN]
         .iter()
         .any(|stale| stale.raw_os_error() == error)
 }
 
-/// Opens the file at all ranks. Where that of rank 0 is not seen, nothing can be read of it.
+/// Opens the file at all ranks. A rank that does not see the file of rank 0 cannot read it.
 fn open(session: &mut Session<'_>) -> Result<(), CheckError> {
     let began_ns = now_ns();
     for rank in 0..session.ranks.len() {

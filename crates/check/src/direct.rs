@@ -1,4 +1,4 @@
-//! Whether I/O that asks to bypass the page cache (`O_DIRECT`) does.
+//! Tests whether I/O that asks to bypass the page cache (`O_DIRECT`) does.
 //!
 //! That a file was opened with `O_DIRECT`, and that requests succeed, shows nothing: a file system
 //! may serve them through the page cache and drop the pages. So each request is followed into the
@@ -28,8 +28,8 @@ pub(crate) use files::family;
 pub use files::{Processes, of_processes};
 
 /// Tries every operation in every shape on scratch files in a directory, or reads of a file or
-/// device, whose content and cached pages stay as they are. `id` names the scratch files. Fails
-/// when the path cannot be used; what the kernel refuses is a finding.
+/// device, whose content and cached pages are not changed. `id` names the scratch files. Fails if
+/// the path cannot be used; a refusal by the kernel is a finding.
 pub fn of_path(
     path: &Path,
     id: u64,

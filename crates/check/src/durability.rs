@@ -1,12 +1,12 @@
-//! Whether a flush makes data durable.
+//! Tests whether a flush makes data durable.
 //!
-//! Without a cut, [`examine`] follows the chain of devices and times flushes by what was written
-//! before them: a flush that takes the longer the more it is moves data out of a volatile cache. If
+//! Without a cut, [`examine`] follows the chain of devices and times flushes by the amount written
+//! before them: a flush that takes longer the more there is moves data out of a volatile cache. If
 //! its time does not depend on that, nothing was volatile or the flush did nothing; no test inside
-//! the machine tells these apart.
+//! the machine can distinguish these.
 //!
-//! With a cut, [`write`] writes stamped blocks and tells a witness on another machine of each as
-//! soon as it was acknowledged. After the cut, [`verify`] compares what is there with what the
+//! With a cut, [`write`] writes stamped blocks and reports each to a witness on another machine as
+//! soon as it is acknowledged. After the cut, [`verify`] compares what is there with what the
 //! witness knows. Writers that flush nothing are the controls: a cut that loses nothing of theirs
 //! proves nothing.
 

@@ -1,4 +1,4 @@
-//! Why a check could not be made.
+//! Errors of checks.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What a class may rest on: counters inside the kernel, or why there are none, and its errors.
+//! Basis of a class: counters inside the kernel, or why there are none, and its errors.
 
 use std::io;
 use std::path::Path;
@@ -10,8 +10,8 @@ use rustix::io::Errno;
 const EINVAL: i32 = 22;
 const EOPNOTSUPP: i32 = 95;
 
-/// Counters inside the kernel, or why there are none. When they once fail they are gone, because
-/// what they have is not whole.
+/// Counters inside the kernel, or why there are none. Once they fail they are discarded, because
+/// their values are incomplete.
 #[derive(Debug)]
 pub struct Kernel<T>(Result<T, String>);
 
@@ -34,7 +34,7 @@ impl<T> Kernel<T> {
         self.0.as_ref().ok()
     }
 
-    /// Why there are none; empty if there are.
+    /// Returns the reason why there are none; empty if there are.
     pub fn why(&self) -> &str {
         self.0.as_ref().err().map_or("", String::as_str)
     }
@@ -49,7 +49,7 @@ impl<T> Kernel<T> {
         }
     }
 
-    /// Does without them from now on; the first reason stays.
+    /// Stops using the counters; the first reason is kept.
     pub fn lose(&mut self, why: &str) {
         if self.0.is_ok() {
             self.0 = Err(why.to_owned());
@@ -61,8 +61,8 @@ fn in_one_line(error: &BpfError) -> String {
     error.to_string().replace("\nhint: ", "; ")
 }
 
-/// Class and evidence of requests that are too few to decide, for what the kernel refuses and for
-/// what is unknown.
+/// Returns class and evidence of requests that are too few to decide, for a refusal by the kernel
+/// and for the unknown case.
 pub fn of_too_few<C>(
     requests: u64,
     error: Option<i32>,
@@ -76,7 +76,7 @@ pub fn of_too_few<C>(
     }
 }
 
-/// Evidence of requests of which the last failed.
+/// Returns the evidence of requests of which the last failed.
 pub fn and_then<C>((class, evidence): (C, String), error: Option<i32>) -> (C, String) {
     match error {
         Some(errno) => (class, format!("{evidence}; then {}", name_of(errno))),
@@ -84,7 +84,7 @@ pub fn and_then<C>((class, evidence): (C, String), error: Option<i32>) -> (C, St
     }
 }
 
-/// `EINVAL`, or the text of a rarer one.
+/// Returns `EINVAL` and the like, or the text of a rarer error.
 pub fn name_of(errno: i32) -> String {
     let known = [
         (Errno::INVAL, "EINVAL"),

@@ -1,8 +1,8 @@
-//! In which sizes programs ask for I/O, and in which sizes the device gets it.
+//! Sizes in which programs request I/O, and in which the device gets it.
 //!
-//! A size of calls says nothing of the size of requests: read-ahead and write-back merge what goes
-//! through the page cache, and the block layer splits what is larger than the device takes. So both
-//! are counted inside the kernel, exactly, for each file.
+//! The size of calls says nothing about the size of requests: read-ahead and write-back merge what
+//! goes through the page cache, and the block layer splits requests that are larger than the device
+//! accepts. So both are counted inside the kernel, exactly, for each file.
 
 mod classify;
 mod command;
@@ -28,13 +28,13 @@ use counter::Counter;
 pub use quick::of_path;
 pub use tools::of_tools;
 
-/// Time between two looks at whether the end was asked for.
+/// Interval at which the request to end is polled.
 const LOOK: Duration = Duration::from_millis(100);
-/// What all files together are called.
+/// Name for all files together.
 const ALL_FILES: &str = "all files";
 
-/// Runs a command to its end, and counts what it and its children ask for. Fails when it cannot be
-/// run; how it ends is a finding.
+/// Runs a command to its end, and counts what it and its children request. Fails if it cannot be
+/// run; its exit status is a finding.
 pub fn of_command(
     words: &[OsString],
     observer: &mut dyn Observer,
@@ -58,8 +58,7 @@ pub fn of_command(
     Ok(findings)
 }
 
-/// Counts for some time what a process and its children ask for. Fails when there is no such
-/// process.
+/// Counts for some time what a process and its children request. Fails if there is no such process.
 pub fn of_process(
     pid: u32,
     duration: Duration,
@@ -72,7 +71,7 @@ pub fn of_process(
     let mut counter = Counter::start();
     follow(root, pid, &mut counter);
     let charged = || account::account(root, pid, None)?.io.map(command::of_account);
-    // With children it is not all of the processor time of what is counted.
+    // If it has children, this is not all of the processor time of what is counted.
     let is_alone = || direct::family(root, pid).len() == 1;
     let cpu_ns = || process::cpu_ns(pid).ok().filter(|_| is_alone());
     let (before, before_ns) = (charged(), cpu_ns());
@@ -95,8 +94,9 @@ pub fn of_process(
     Ok(findings)
 }
 
-/// Has a process and all below it counted. They are listed again until none is new: a child may be
-/// born meanwhile. The children of a process that is counted are counted from their start.
+/// Has a process and all its descendants counted. They are listed repeatedly until there are no new
+/// ones, because a child may be created meanwhile. The children of a counted process are counted
+/// from their start.
 fn follow(root: &Path, pid: u32, counter: &mut Counter) {
     while let Some(living) = counter.living() {
         let family = direct::family(root, pid);
@@ -121,7 +121,7 @@ fn since(after: &Charged, before: &Charged) -> Charged {
     }
 }
 
-/// What was counted until now.
+/// Returns what was counted so far.
 fn findings(subject: String, counter: &mut Counter, observer: &mut dyn Observer) -> IosizeFindings {
     let sizes = counter.sizes();
     let names = counter.names(&sizes);
@@ -153,7 +153,7 @@ mod tests {
 
     use super::*;
 
-    /// Lets a process that waits for a line go on as soon as it is observed.
+    /// Lets a process that waits for a line continue as soon as it is observed.
     struct Go(ChildStdin);
 
     impl Observer for Go {

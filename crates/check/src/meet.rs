@@ -1,11 +1,11 @@
-//! How the sides of a check on several hosts meet and talk over TCP: ranks of `check coherence`,
-//! and writers and their witness in `check durability`. They send frames of 32 bytes, some of which
-//! a text follows; the log of a witness is made of the same frames.
+//! Meeting and communication over TCP of the sides of a check on several hosts: ranks of
+//! `check coherence`, and writers and their witness in `check durability`. They send frames of 32
+//! bytes, some followed by a text; the log of a witness consists of the same frames.
 //!
-//! Whoever connects may be hostile. One [`Door`] serves all who have not said who they are, without
-//! a thread or a buffer for each: they have two seconds, and the oldest gives way where there are
-//! too many. Every wait has an end, no length is trusted, and memory follows what arrives. Nobody
-//! proves who they are: these checks belong into a network that is trusted.
+//! Anyone who connects may be hostile. One [`Door`] serves all connections that have not identified
+//! themselves, without a thread or a buffer for each: they have two seconds, and the oldest gives
+//! way if there are too many. Every wait is bounded, no length is trusted, and memory grows with
+//! the data that arrives. No side is authenticated: these checks belong in a trusted network.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -19,25 +19,25 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 const PROTOCOL: &str = "blockstone.check/1";
-/// Sides that may be connected at the same time.
+/// Maximum number of sides connected at the same time.
 pub const SIDES_MAX: u32 = 64;
-/// Connections that have not said who they are.
+/// Maximum number of connections that have not identified themselves.
 const WAITING_MAX: usize = 64;
-/// Connections that are accepted before those that wait are looked at, and how often that is done
+/// Number of connections accepted before the waiting ones are examined, and how often that is done
 /// before anything else.
 const CROWD: usize = 32;
 const CROWDS_MAX: usize = 8;
-/// They say it in this time, in a text of at most as many bytes.
+/// Connections identify themselves within this time, in a text of at most this many bytes.
 const HELLO_WITHIN: Duration = Duration::from_secs(2);
 const HELLO_MAX: usize = 1024;
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
-/// A message that has started to arrive, or to be sent, is complete in this time.
+/// A message that has started to arrive, or to be sent, must be complete within this time.
 const MESSAGE_WITHIN: Duration = Duration::from_secs(10);
-/// A side that says nothing for so long is gone.
+/// A side that is silent for this long is gone.
 pub const SILENCE: Duration = Duration::from_secs(30);
-/// Between two looks at who is there.
+/// Interval between polls of the connections.
 pub const AGAIN: Duration = Duration::from_millis(20);
-/// What is read at once.
+/// Size of the read buffer in bytes.
 const BUFFER: usize = 128 << 10;
 pub const FRAME: usize = 32;
 
@@ -70,7 +70,7 @@ fn hint(source: &io::Error) -> &'static str {
     }
 }
 
-/// Whether it would say the same again.
+/// Returns whether a retry would get the same answer.
 fn is_final(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::PermissionDenied)
 }
@@ -80,7 +80,7 @@ pub fn invalid(what: impl Into<String>) -> io::Error {
 }
 
 blockstone_base::named! {
-    /// Logs have their numbers: new ones come last.
+    /// The numbers are stored in logs: new kinds are added at the end.
     Kind {
         /// A run begins; its description follows. `a`: the run.
         Begin = "begin",
@@ -88,27 +88,28 @@ blockstone_base::named! {
         Point = "point",
         /// Nothing: the writer is still there.
         Idle = "idle",
-        /// Asks what is known of the run `a`; of the last if it is 0.
+        /// Asks what is known of the run `a`, or of the last if it is 0.
         Ask = "ask",
-        /// The run `a` was verified. `b`: whether the cut was conclusive, and whether it lost.
+        /// The run `a` was verified. `b`: whether the cut was conclusive, and whether it lost
+        /// anything.
         Outcome = "outcome",
-        /// Of the witness: `a` points of this connection are durable in its log.
+        /// From the witness: `a` points of this connection are durable in its log.
         Durable = "durable",
-        /// Of the witness: a testimony follows. `a`: the run.
+        /// From the witness: a testimony follows. `a`: the run.
         Testimony = "testimony",
         /// The reason of a refusal follows.
         Refused = "refused",
-        /// In a log: what follows is of the run `a`.
+        /// In a log: the following points belong to the run `a`.
         Of = "of",
-        /// Who this is follows.
+        /// The sender's identity follows.
         Hello = "hello",
-        /// Of ranks: a question or an answer follows.
+        /// From a rank: a question or an answer follows.
         Message = "message",
     }
 }
 
 impl Kind {
-    /// The longest text that follows; none where `b` is not its length.
+    /// Returns the maximum length of the text that follows; `None` if `b` is not its length.
     pub const fn text_max(self) -> Option<u64> {
         match self {
             Self::Hello | Self::Refused => Some(HELLO_MAX as u64),
@@ -146,7 +147,7 @@ impl Frame {
         bytes
     }
 
-    /// `None` for what is no frame.
+    /// Parses a frame; `None` if it is not one.
     pub fn parse(bytes: &[u8; FRAME]) -> Option<Self> {
         let number = |at: usize| {
             let mut whole = [0; 8];
@@ -200,13 +201,13 @@ pub fn read(from: &mut impl Read) -> io::Result<Option<Message>> {
     Ok(Some(Message { frame, text }))
 }
 
-/// Who this is: the first thing that each side says.
+/// Identity of a side: its first message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     protocol: String,
-    /// The check, as on the command line.
+    /// Name of the check, as on the command line.
     check: String,
-    /// 0 listens.
+    /// Rank 0 listens.
     rank: u32,
     ranks: u32,
 }
@@ -225,7 +226,7 @@ impl Hello {
         parsed.filter(|_| message.frame.kind == Kind::Hello).ok_or_else(|| invalid("no greeting"))
     }
 
-    /// Why these two do not talk to each other.
+    /// Returns why these two cannot talk to each other.
     fn objection(&self, other: &Self) -> Option<String> {
         let Self { protocol, check, ranks, .. } = self;
         if (protocol, check) != (&other.protocol, &other.check) {
@@ -235,7 +236,7 @@ impl Hello {
     }
 }
 
-/// A connection whose reads and writes end at a time.
+/// A connection whose reads and writes have a deadline.
 #[derive(Debug)]
 struct Timed {
     stream: TcpStream,
@@ -282,14 +283,14 @@ pub struct Link {
 impl Link {
     fn new(stream: TcpStream) -> io::Result<Self> {
         stream.set_nonblocking(false)?;
-        // Otherwise short messages wait for each other.
+        // Otherwise short messages would wait for each other.
         stream.set_nodelay(true)?;
         let peer = stream.peer_addr()?.to_string();
         let timed = Timed { stream, until: Instant::now() };
         Ok(Self { from: BufReader::with_capacity(BUFFER, timed), peer })
     }
 
-    /// The same connection, for another thread. One of them only sends.
+    /// Returns the same connection for another thread. One of them only sends.
     pub fn try_clone(&self) -> io::Result<Self> {
         Self::new(self.from.get_ref().stream.try_clone()?)
     }
@@ -300,7 +301,7 @@ impl Link {
         to.write_all(bytes)
     }
 
-    /// The next message; none if nothing arrives in this time. A refusal is an error.
+    /// Receives the next message; `None` if nothing arrives in this time. A refusal is an error.
     pub fn receive(&mut self, wait: Duration) -> io::Result<Option<Message>> {
         self.from.get_mut().until = Instant::now() + wait;
         loop {
@@ -323,7 +324,7 @@ impl Link {
         Ok(Some(message))
     }
 
-    /// The next frame, if it is one without a text, of this kind, and has arrived whole.
+    /// Returns the next frame, if it has no text, is of this kind, and has arrived completely.
     pub fn ready(&mut self, kind: Kind) -> Option<Frame> {
         let frame = Frame::parse(self.from.buffer().first_chunk::<FRAME>()?)?;
         if frame.kind != kind {
@@ -339,7 +340,7 @@ impl Link {
             .map_err(|error| self.failed(error))
     }
 
-    /// What the other side tells; none if nothing arrives in this time.
+    /// Receives a message from the other side; `None` if nothing arrives in this time.
     pub fn hear<T: DeserializeOwned>(&mut self, wait: Duration) -> Result<Option<T>, LinkError> {
         let parse = |message: Message| match message.frame.kind {
             Kind::Message => {
@@ -351,14 +352,14 @@ impl Link {
         heard.map_err(|error| self.failed(error))
     }
 
-    /// Says why there is nothing more to say.
+    /// Sends the reason why the conversation ends.
     pub fn refuse(&mut self, why: &str) {
         let why: String = why.chars().take(200).collect();
         let _ = self.send(&with_text(Kind::Refused, 0, &why));
     }
 
     pub fn close(&self) {
-        // The other side may have done so.
+        // The other side may have closed it already.
         let _ = self.from.get_ref().stream.shutdown(Shutdown::Both);
     }
 
@@ -372,13 +373,13 @@ impl Link {
     }
 }
 
-/// Where others connect.
+/// Listener for the other sides.
 #[derive(Debug)]
 pub struct Door {
     listener: TcpListener,
     address: String,
     hello: Hello,
-    /// Those who have not said who they are, since when.
+    /// Connections that have not identified themselves, with their start times.
     waiting: VecDeque<(Instant, TcpStream)>,
 }
 
@@ -395,13 +396,13 @@ impl Door {
         &self.address
     }
 
-    /// The next connection of the same check, and its rank; none if there is none now. It waits for
-    /// the answer: [`Hello::bytes`], or [`Link::refuse`].
+    /// Returns the next connection of the same check, and its rank; `None` if there is none now. It
+    /// expects an answer: [`Hello::bytes`], or [`Link::refuse`].
     pub fn admit(&mut self) -> Option<(Link, u32)> {
         for _ in 0..CROWDS_MAX {
             let is_crowd = self.accept() == CROWD;
             let known = self.look();
-            // Each was looked at before it has to give way.
+            // Each was examined before it has to give way.
             let excess = self.waiting.len().saturating_sub(WAITING_MAX);
             self.waiting.drain(..excess);
             if known.is_some() || !is_crowd {
@@ -411,7 +412,7 @@ impl Door {
         None
     }
 
-    /// Takes in who connected; how many.
+    /// Accepts new connections; returns how many.
     fn accept(&mut self) -> usize {
         for count in 0..CROWD {
             let Ok((stream, _)) = self.listener.accept() else { return count };
@@ -422,7 +423,7 @@ impl Door {
         CROWD
     }
 
-    /// Sends away who is late or of no use, up to the first who is not.
+    /// Turns away late and unsuitable connections, up to the first suitable one, which is returned.
     fn look(&mut self) -> Option<(Link, u32)> {
         for _ in 0..self.waiting.len() {
             let (since, stream) = self.waiting.pop_front()?;
@@ -433,7 +434,7 @@ impl Door {
                 continue;
             };
             let Ok(mut link) = Link::new(stream) else { continue };
-            // What was left unread would take the answer back.
+            // Unread data would reset the connection before the answer arrives.
             let taken = link.receive(AGAIN);
             match said {
                 Ok(theirs) => match self.hello.objection(&theirs) {
@@ -448,7 +449,7 @@ impl Door {
     }
 }
 
-/// Who a connection says it is, without taking that; none while it has not said it all.
+/// Returns who a connection claims to be, without consuming the data; `None` until it is complete.
 fn greeting(stream: &TcpStream) -> io::Result<Option<Hello>> {
     let mut bytes = [0; FRAME + HELLO_MAX];
     let count = match stream.peek(&mut bytes) {
@@ -463,7 +464,8 @@ fn greeting(stream: &TcpStream) -> io::Result<Option<Hello>> {
     }
 }
 
-/// Connects to who listens there and says who this is; tries again until the patience ends.
+/// Connects to the listener at this address and identifies this side; retries until the patience
+/// ends.
 pub fn connect(
     address: &str,
     hello: &Hello,
@@ -486,7 +488,7 @@ pub fn connect(
                     Ok(()) => return Ok(link),
                     Err(error) if is_final(&error) => return Err(link.failed(error)),
                     Err(error) => {
-                        // In a crowd, one may have to give way before it was heard.
+                        // In a crowd, a connection may have to give way before it was heard.
                         patience = patience.max(HELLO_WITHIN);
                         last = error;
                     }
@@ -508,7 +510,7 @@ fn greet(link: &mut Link, hello: &Hello) -> io::Result<()> {
     if is_one { Ok(()) } else { Err(invalid("it is not of this check")) }
 }
 
-/// Waits at `address` for all other ranks: their connections, by rank from 1 on.
+/// Waits at `address` for all other ranks; returns their connections, by rank from 1 on.
 pub fn gather(
     address: &str,
     hello: &Hello,
@@ -597,7 +599,7 @@ mod tests {
         assert!(refused(joined("x", 7, 3)).contains("no such rank"));
         assert!(refused(joined("x", 0, 3)).contains("no such rank"));
         assert!(refused(joined("x", 2, 3)).contains("rank 2 is here already"));
-        // Its place is free again once it has gone.
+        // Its place is free again once it has disconnected.
         second.tell(&"not heard").unwrap();
         drop(second);
         let (mut second, mut first) = (joined("x", 2, 3).unwrap(), joined("x", 1, 3).unwrap());

@@ -1,8 +1,9 @@
-//! What operations on names and inodes cost, by shape and by the number of files, and where their
+//! Cost of operations on names and inodes, by shape and by the number of files, and where their
 //! answers came from.
 //!
 //! A directory grows from size to size; at each, every operation is timed on a part of its files.
-//! Names follow from numbers, and all lies in one scratch directory, held by its descriptor.
+//! Names are derived from numbers, and everything is in one scratch directory, held by its
+//! descriptor.
 
 mod classify;
 mod cold;
@@ -30,23 +31,23 @@ use ranks::{Device, Outcome, Ranks, Task};
 
 pub use cold::Caches;
 
-/// What is to be tried.
+/// Operations to try, and their limits.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub shapes: Vec<Shape>,
     /// Numbers of files, ascending: all for the first shape, the last for the others.
     pub sizes: Vec<u64>,
     pub ranks: u32,
-    /// Written to each file that is made durable.
+    /// Bytes written to each file that is made durable.
     pub content_bytes: u64,
-    /// Dropped before reading operations are tried a second time.
+    /// Caches dropped before reading operations are tried a second time.
     pub drop: Option<Caches>,
-    /// For one operation.
+    /// Time limit for one operation.
     pub limit: Duration,
 }
 
 impl Settings {
-    /// What takes at most four seconds and harms nobody.
+    /// Returns settings that take at most four seconds and disturb no one.
     pub fn quick() -> Self {
         Self {
             shapes: vec![Shape::One],
@@ -60,18 +61,18 @@ impl Settings {
 }
 
 pub const RANKS_MAX: u32 = 256;
-/// Names have this many digits for each rank.
+/// Maximum number of files: names have this many digits for each rank.
 pub const FILES_MAX: u64 = 100_000_000;
 
-/// Files that operations which change something are tried on, of all ranks.
+/// Number of files, over all ranks, on which operations that change something are tried.
 const CHANGED: u64 = 10_000;
-/// For filling a directory up to the next size.
+/// Time limit for filling a directory up to the next size.
 const FILL_LIMIT: Duration = Duration::from_mins(5);
-/// At least, on any file system, of an inode with its entry.
+/// Minimum size of an inode with its entry, on any file system.
 const FILE_BYTES: u64 = 600;
-/// Files that must be made for their memory to be told from what others do.
+/// Number of files that must be made to distinguish their memory from that of other processes.
 const LEAST_COUNTED: u64 = 1_000;
-/// Objects of a cache for each file that make it one of the caches that grow with files.
+/// Objects of a cache per file from which it counts as a cache that grows with files.
 const OBJECTS_PER_FILE: f64 = 0.5;
 
 /// Operations that are tried again after caches were dropped.
@@ -84,8 +85,8 @@ const READS: [Operation; 5] = [
 ];
 const CHANGES: [Operation; 3] = [Operation::Rename, Operation::Setattr, Operation::Xattr];
 
-/// Tries all operations in a scratch directory in `path`, which `id` names. Fails when the path
-/// cannot be used; what the kernel refuses is a finding.
+/// Tries all operations in a scratch directory in `path`, which `id` names. Fails if the path
+/// cannot be used; a refusal by the kernel is a finding.
 pub fn of_path(
     path: &Path,
     id: u64,
@@ -148,7 +149,7 @@ fn failed(path: &Path, source: std::io::Error) -> CheckError {
 fn has_room(path: &Path, settings: &Settings) -> Result<(), CheckError> {
     let files = settings.sizes.last().copied().unwrap_or_default();
     let Ok(found) = rustix::fs::statvfs(path) else { return Ok(()) };
-    // Without a number, as btrfs has none, there is no limit.
+    // Without a number, as on btrfs, there is no limit.
     let few_inodes = found.f_files > 0 && found.f_favail < files + files / 64;
     let few_bytes = found.f_bavail.saturating_mul(found.f_frsize) < files * FILE_BYTES;
     if few_inodes || few_bytes {
@@ -158,7 +159,7 @@ fn has_room(path: &Path, settings: &Settings) -> Result<(), CheckError> {
     Ok(())
 }
 
-/// The scratch directory, which goes with this value.
+/// The scratch directory, removed with this value.
 #[derive(Debug)]
 struct Scratch(Option<ScratchDir>);
 
@@ -199,13 +200,13 @@ struct Size<'a> {
     ranks: Ranks<'a>,
     shape: Shape,
     files: u64,
-    /// Of each rank.
+    /// Number of files of each rank.
     each: u64,
 }
 
 impl Size<'_> {
-    /// Numbers of the files of a rank that are changed: the last, so that the others are numbered
-    /// without a gap when these are gone.
+    /// Returns the numbers of the files of a rank that are changed: the last, so that the others
+    /// are numbered without a gap when these are gone.
     fn changed(&self) -> std::ops::Range<u64> {
         let some = (CHANGED / u64::from(self.ranks.count)).clamp(1, (self.each / 2).max(1));
         self.each - some..self.each
@@ -243,7 +244,7 @@ impl Check<'_> {
         self.unfinished || self.observer.interrupted().is_some()
     }
 
-    /// Makes the files from `filled` on; whether all are there.
+    /// Makes the files from `filled` on; returns whether all exist.
     fn fill(&mut self, size: &Size, filled: u64) -> Result<bool, CheckError> {
         self.observer.phase("create");
         let measured = size.changed().start.max(filled);
@@ -269,7 +270,7 @@ impl Check<'_> {
         Ok(true)
     }
 
-    /// What the kernel's caches grew by.
+    /// Records how much the kernel's caches grew.
     fn count_memory(&mut self, before: std::io::Result<Slabs>, made: u64) {
         if made < LEAST_COUNTED {
             return;
@@ -291,7 +292,7 @@ impl Check<'_> {
         self.memory.sort_by(|a, b| b.bytes_per_file.total_cmp(&a.bytes_per_file));
     }
 
-    /// All operations but creation; whether there was time for all.
+    /// Tries all operations but creation; returns whether there was time for all.
     fn at(&mut self, size: &Size) -> Result<bool, CheckError> {
         if let Some(caches) = self.settings.drop {
             for operation in READS {
@@ -335,7 +336,7 @@ impl Check<'_> {
         Ok(!self.is_over())
     }
 
-    /// Tries one operation; how often each rank did it.
+    /// Tries one operation; returns how often each rank did it.
     fn tried(
         &mut self,
         size: &Size,
@@ -354,7 +355,7 @@ impl Check<'_> {
         Ok(made)
     }
 
-    /// Makes a cell of an outcome.
+    /// Makes a cell from an outcome.
     fn take(&mut self, size: &Size, operation: Operation, cold: bool, outcome: Outcome) {
         let operations = outcome.total();
         let error = outcome.error.map(|error: Errno| name_of(error.raw_os_error()));
@@ -387,9 +388,9 @@ impl Check<'_> {
         });
     }
 
-    /// Removes the files that are left by their names, all ranks at once and without a list of
-    /// them, in the order in which they were made: those whose inodes are in one block go together.
-    /// What goes wrong goes wrong again, and is reported, when the whole is removed.
+    /// Removes the remaining files by name, all ranks in parallel and without a list of them, in
+    /// the order in which they were made: files whose inodes are in one block are removed together.
+    /// Errors occur again, and are reported, when the whole directory is removed.
     fn clear(&mut self, ranks: &Ranks<'_>, filled: u64) {
         if filled > 0 && self.observer.interrupted().is_none() {
             self.observer.phase("remove");
@@ -406,7 +407,7 @@ fn last(sizes: &[u64]) -> &[u64] {
     &sizes[sizes.len().saturating_sub(1)..]
 }
 
-/// How the cost of each operation grows in one directory.
+/// Returns how the cost of each operation grows in one directory.
 fn growth(cells: &[Cell]) -> Vec<Growth> {
     let of = |operation: Operation| {
         let of_it = |cell: &&Cell| {

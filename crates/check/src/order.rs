@@ -1,9 +1,9 @@
-//! Whether several writers of one file wait for each other.
+//! Tests whether several writers of one file wait for each other.
 //!
-//! File systems take a lock of the file around direct writes, and decide by what is written
-//! whether several may share it. Rates do not show that: they also depend on the device and on the
-//! neighbours. So the time that writers wait for this very lock is counted inside the kernel,
-//! beside the same writers with files of their own.
+//! File systems take a lock of the file around direct writes, and what is written decides whether
+//! several writers may share it. Rates do not show that: they also depend on the device and on
+//! other load. So the time that writers wait for this very lock is counted inside the kernel, next
+//! to that of the same writers with separate files.
 
 mod classify;
 pub mod findings;
@@ -26,27 +26,27 @@ use load::{Totals, run};
 use scratch::{Files, Sharing};
 use witness::Witness;
 
-/// What is tried, and how much of it.
+/// Modes, numbers of writers and times to try.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<'a> {
     pub modes: &'a [Mode],
-    /// Each of these numbers is tried.
+    /// Numbers of writers to try.
     pub writers: &'a [u32],
-    /// Of each mode with one file, and with files of their own, in a round.
+    /// Time per round for each mode with one file, and with separate files.
     pub time: Duration,
-    /// Each tries every mode both ways.
+    /// Number of rounds; each tries every mode both ways.
     pub rounds: u32,
-    /// Whether what is tried uses the page cache.
+    /// Whether I/O goes through the page cache.
     pub is_buffered: bool,
-    /// Whether a device may be overwritten, which has to be named twice for that; none where
-    /// devices are not tried.
+    /// Whether a device may be overwritten, for which it has to be named twice; none if devices are
+    /// not tried.
     pub destroy: Option<bool>,
     /// Nothing starts after this time.
     pub limit: Duration,
 }
 
 impl Plan<'_> {
-    /// What takes seconds.
+    /// A plan that takes seconds.
     pub const QUICK: Self = Self {
         modes: &[
             Mode::Overwrite,
@@ -66,9 +66,9 @@ impl Plan<'_> {
     };
 }
 
-/// Tries every mode on scratch files in a directory, or those that a device has on the device; on a
-/// file nothing, and says why. `id` names the scratch files. Fails when the path cannot be used;
-/// what the kernel refuses is a finding.
+/// Tries every mode on scratch files in a directory, or the modes for devices on a device; on a
+/// file tries nothing, and says why. `id` names the scratch files. Fails if the path cannot be
+/// used; a refusal by the kernel is a finding.
 pub fn of_path(
     path: &Path,
     id: u64,
@@ -127,7 +127,7 @@ pub fn of_path(
     Ok(findings)
 }
 
-/// Whether there was time for all.
+/// Returns whether there was time for all.
 fn rounds(
     place: &scratch::Place<'_>,
     plan: &Plan<'_>,
@@ -139,7 +139,7 @@ fn rounds(
     for round in 0..plan.rounds {
         for trial in &mut *trials {
             observer.phase(trial.mode.name());
-            // The other order in every second round.
+            // The order alternates from round to round.
             let mut sides = [Sharing::OneFile, Sharing::OwnFiles];
             sides.rotate_left(round as usize % 2);
             let has_files = |it: &Sharing| !place.is_device || *it == Sharing::OneFile;
@@ -158,7 +158,7 @@ fn rounds(
     Ok(true)
 }
 
-/// One mode with a number of writers, and what came of it so far.
+/// One mode with a number of writers, and its results so far.
 #[derive(Debug)]
 struct Trial {
     mode: Mode,
@@ -188,7 +188,7 @@ impl Trial {
         let Some(files) = files else { return Ok(()) };
         witness.watch(&files.watched());
         let seen = run(&files, self.mode, self.writers, time, interrupted)?;
-        // Of what was interrupted nothing is known.
+        // Nothing is known about an interrupted run.
         let Some(mut seen) = seen else { return Ok(()) };
         seen.waits = witness.waits(self.mode != Mode::Readers);
         if sharing == Sharing::OneFile && self.waited_at.is_empty() {
@@ -203,7 +203,7 @@ impl Trial {
         Ok(())
     }
 
-    /// None where this file system does not have such files, or there was no time.
+    /// Returns `None` if this file system does not support such files, or there was no time.
     fn cell(&self, place: &scratch::Place<'_>, witness: &mut Witness) -> Option<Cell> {
         let own_files = self.own_files.is_tried().then(|| self.own_files.side());
         if !self.one_file.is_tried() || (own_files.is_none() && !place.is_device) {

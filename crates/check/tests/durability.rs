@@ -1,4 +1,4 @@
-//! A witness, writers and verifications as they are called from outside.
+//! A witness, writers and verifications as called from outside.
 
 #![allow(clippy::unwrap_used, reason = "this crate is tests: a panic is how they fail")]
 
@@ -105,7 +105,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A disk that ignores flushes may have nothing of a run, and all of the one before it.
+/// A disk that ignores flushes may have nothing of a run, but all of the one before it.
 #[test]
 fn a_run_of_which_nothing_is_left_is_not_taken_for_the_one_before() {
     let dir = tempfile::tempdir().unwrap();
@@ -132,11 +132,11 @@ fn a_run_of_which_nothing_is_left_is_not_taken_for_the_one_before() {
 }
 
 const SIZE: Bytes = Bytes::mib(24);
-/// In the log of a witness.
+/// Size of a point in the log of a witness.
 const POINT_BYTES: u64 = 32;
 
-/// Writes to a disk with this fault until the witness knows of that many writes, or the disk lost
-/// its power; then cuts it, and says what is left of the writes that were flushed.
+/// Writes to a disk with this fault until the witness knows of that many writes, or the disk loses
+/// power; then cuts it, and returns what is left of the flushed writes.
 fn left_by(fault: Fault, points: u64) -> StreamFindings {
     let mut device = VolatileDevice::with_cache(SIZE, WriteCache::Own(fault)).unwrap();
     let path = device.device().unwrap().to_owned();
@@ -166,7 +166,7 @@ fn left_by(fault: Fault, points: u64) -> StreamFindings {
 #[test]
 fn each_fault_of_a_disk_is_named() {
     require!(Root, Loop, Nbdkit);
-    // It ends by itself: the power goes after the flush that is lost.
+    // The run ends without a cut: power is lost after the flush that the disk loses.
     let lost = left_by(Fault::LosesFlush(100), u64::MAX / POINT_BYTES);
     assert_eq!((lost.class, lost.lost, lost.torn), (Class::Lost, 1, 0), "{lost:?}");
     let torn = left_by(Fault::TearsPage(20), 300);
@@ -176,8 +176,8 @@ fn each_fault_of_a_disk_is_named() {
     assert!(reordered.reordered > 0 && reordered.lost < reordered.checked, "{reordered:?}");
 }
 
-/// A disk that loses its power at every flush, and between two, having written any part of what
-/// came after: nothing that the witness knew then is missing.
+/// A disk that loses its power at every flush, and between two, having written any part of the
+/// later data: nothing that the witness knew then is missing.
 #[test]
 fn nothing_is_missing_after_any_flush_of_an_honest_disk() {
     require!(Root, Loop, Nbdkit);
@@ -201,7 +201,7 @@ fn nothing_is_missing_after_any_flush_of_an_honest_disk() {
         Request::Flush { watched_bytes } => Some(*watched_bytes),
         Request::Write { .. } => None,
     };
-    // The witness knows of the run, and of something that was written.
+    // The witness knows of the run, and of some writes.
     let is_begun = |bytes: u64| bytes > 1024;
     let flushes = requests.iter().filter_map(known).filter(|&bytes| is_begun(bytes)).count();
     let each = (flushes / 12).max(1);

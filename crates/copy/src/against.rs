@@ -1,5 +1,5 @@
-//! The same copy by cp(1), interleaved with ours. What is removed again is made in a directory that
-//! only this user may enter, beside the target.
+//! The same copy by cp(1), interleaved with ours. Copies that are removed again are made next to
+//! the target, in a directory that only this user may enter.
 
 use std::fs::File;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -17,11 +17,11 @@ use blockstone_sys::scratch::ScratchDir;
 use crate::CopyError;
 use crate::cost::{cached_bytes, drop_cached, page_cache_bytes};
 
-/// In ABBA order, so that a steady drift of the machine affects both alike.
+/// ABBA order, so that a steady drift of the machine affects both alike.
 pub const ROUNDS: [Tool; 4] = [Tool::Ours, Tool::Cp, Tool::Cp, Tool::Ours];
-/// The name of a copy in its room.
+/// Name of a copy in its room.
 pub const COPY: &str = "copy";
-/// How soon the end of cp is seen, and a signal while it runs.
+/// Interval at which the end of cp, and a signal while it runs, are polled.
 const LOOK: Duration = Duration::from_millis(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,19 +30,20 @@ pub enum Tool {
     Cp,
 }
 
-/// One copy by one of them.
+/// One copy by one of the tools.
 #[derive(Clone, Copy, Debug)]
 pub struct Round {
     pub tool: Tool,
     pub seconds: f64,
     pub cpu_seconds: f64,
-    /// Of the sources and the target in the page cache, before and after.
+    /// Bytes of the sources and the target in the page cache, before and after.
     pub files_cached_bytes: [Option<u64>; 2],
-    /// All files of the machine in the page cache.
+    /// Bytes of all files of the machine in the page cache, before and after.
     pub all_cached_bytes: [Option<u64>; 2],
 }
 
-/// A file or directory, by its name in a directory that is held; without a name that itself.
+/// A file or directory, by its name in a directory that is held; without a name, that directory
+/// itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Top<'a> {
     pub dir: &'a HeldDir,
@@ -50,12 +51,12 @@ pub struct Top<'a> {
 }
 
 impl Top<'_> {
-    /// Its regular files, opened one by one.
+    /// Returns its regular files, opened one by one.
     fn files(&self) -> impl Iterator<Item = io::Result<File>> {
         self.regular().into_iter().map(|below| self.dir.read_within(&below))
     }
 
-    /// The regular files of a file or directory, below the directory that is held.
+    /// Returns the regular files of a file or directory, below the directory that is held.
     fn regular(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let mut left = Vec::new();
@@ -109,7 +110,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// Makes it in the directory of the target, and removes what killed runs left there.
+    /// Makes it in the directory of the target, and removes anything killed runs left there.
     pub fn beside(target: &HeldDir) -> Result<Self, CopyError> {
         let path = target.path();
         let made = || {
@@ -127,19 +128,19 @@ impl Room {
         &self.dir
     }
 
-    /// The copy in it.
+    /// Returns the copy in it.
     pub fn top(&self) -> Top<'_> {
         Top { dir: &self.dir, name: Path::new(COPY) }
     }
 
-    /// Runs `cp -a` and flushes each file of the target, so that it is as durable as ours (`sync
-    /// -f` would also write the data of others). Returns the CPU seconds of both. `go_on` is asked
-    /// every millisecond, and ends it.
+    /// Runs `cp -a` and flushes each file of the target, so that it is as durable as ours
+    /// (`sync -f` would also write the data of others). Returns the CPU seconds of both. `go_on` is
+    /// called every millisecond and ends the copy if it returns false.
     pub fn cp(&self, source: Top<'_>, go_on: &mut dyn FnMut() -> bool) -> Result<f64, CopyError> {
         let path = self.dir.path();
         let ended = |source| failed("run cp in", path, source);
         let mut cp = Program::find("cp").map_err(ended)?;
-        // Neither path leads through a name that another user may replace.
+        // Neither path leads through a name that another user can replace.
         let from = cp.pass(source.dir).map_err(ended)?;
         let name = if source.name.as_os_str().is_empty() { Path::new(".") } else { source.name };
         cp.args(["--reflink=never", "--sparse=auto", "-a", "-T", "--"]);
@@ -177,7 +178,7 @@ impl Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        // The next comparison beside this target removes what cannot be removed now.
+        // The next comparison next to this target removes anything that cannot be removed now.
         let _ = self.made.remove();
     }
 }

@@ -1,4 +1,5 @@
-//! What a file carries besides its bytes: owner, mode, times, extended attributes and access lists.
+//! Attributes of a file besides its bytes: owner, mode, times, extended attributes and access
+//! lists.
 
 use std::ffi::{CStr, CString};
 use std::fmt::Display;
@@ -20,13 +21,13 @@ use blockstone_sys::path::of_descriptor;
 
 use crate::CopyError;
 
-/// Limit of the kernel for the list of names and for one value (limits.h).
+/// Kernel limit for the list of names and for one value (limits.h).
 const XATTR_BYTES_MAX: usize = 65536;
 /// Access lists that a new file may inherit from its directory.
 const ACCESS_LISTS: [&CStr; 2] = [c"system.posix_acl_access", c"system.posix_acl_default"];
 const SET_ID: u32 = 0o6000;
 
-/// An attribute that a target could not be given.
+/// An attribute that could not be set on a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lack {
     Owner,
@@ -34,9 +35,9 @@ pub enum Lack {
     Times,
     AccessList,
     ExtendedAttribute,
-    /// Owner and mode of a directory that was there before.
+    /// Owner and mode of a directory that existed before.
     Directory,
-    /// A socket, which means nothing without the process that made it.
+    /// A socket, which is meaningless without the process that made it.
     Socket,
 }
 
@@ -54,7 +55,7 @@ impl Lack {
     }
 }
 
-/// How many targets lack something, and the first of them.
+/// Number of targets that lack something, and the first of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     pub lack: Lack,
@@ -63,7 +64,7 @@ pub struct Note {
     pub why: String,
 }
 
-/// What could not be carried, gathered from several threads.
+/// Attributes that could not be carried, gathered from several threads.
 #[derive(Debug, Default)]
 pub struct Notes(Mutex<Vec<Note>>);
 
@@ -89,14 +90,14 @@ impl Notes {
 #[derive(Clone, Copy, Debug)]
 pub struct Made {
     pub kind: FileType,
-    /// Of a device.
+    /// Device number.
     pub number: u64,
-    /// Of new files in its directory.
+    /// Owner of new files in its directory.
     pub owner: u32,
 }
 
 impl Made {
-    /// Whether this is it, and has no other name.
+    /// Returns whether `found` is this object and has no other name.
     fn is(&self, found: &Stat) -> bool {
         let devices = [FileType::BlockDevice, FileType::CharacterDevice];
         FileType::from_raw_mode(found.st_mode) == self.kind
@@ -115,7 +116,7 @@ pub struct Attributes {
 }
 
 impl Attributes {
-    /// Of an open file or directory.
+    /// Reads the attributes of an open file or directory.
     pub fn of(file: impl AsFd) -> io::Result<Self> {
         let file = file.as_fd();
         let mut attributes = Self::of_stat(&fstat(file)?);
@@ -123,7 +124,7 @@ impl Attributes {
             let mut value = Vec::new();
             match fetch(&mut value, |out| fgetxattr(file, name.as_c_str(), spare_capacity(out))) {
                 Ok(()) => attributes.extended.push((name, value)),
-                // Removed meanwhile, or not for this user.
+                // Removed meanwhile, or not accessible to this user.
                 Err(Errno::NODATA | Errno::PERM | Errno::ACCESS | Errno::OPNOTSUPP) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -131,7 +132,7 @@ impl Attributes {
         Ok(attributes)
     }
 
-    /// Without extended attributes.
+    /// Returns the attributes except extended ones.
     pub fn of_stat(stat: &Stat) -> Self {
         let time = |s: i64, ns: u64| Timespec { tv_sec: s, tv_nsec: ns as i64 };
         Self {
@@ -151,7 +152,7 @@ impl Attributes {
         let file = file.as_fd();
         let is_owned =
             keeps_owner(fchown(file, Some(self.owner.0), Some(self.owner.1)), path, notes)?;
-        // An inherited list could admit users whom the source excludes; the mode decides how far.
+        // An inherited list could admit users whom the source excludes; the mode limits that.
         for list in ACCESS_LISTS {
             unless_there_is_none(fremovexattr(file, list), path)?;
         }
@@ -172,7 +173,7 @@ impl Attributes {
         Ok(())
     }
 
-    /// Sets them on a link, pipe or device, which cannot be opened. Fails when `name` leads to
+    /// Sets them on a link, pipe or device, which cannot be opened. Fails if `name` leads to
     /// anything but what was made there.
     pub fn apply_at(
         &self,
@@ -184,7 +185,7 @@ impl Attributes {
     ) -> Result<(), CopyError> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let node = openat(dir, name, flags, Mode::empty()).map_err(CopyError::io("open", path))?;
-        // From here on, the name does not matter.
+        // From here on, the name is irrelevant.
         if !made.is(&fstat(&node).map_err(CopyError::io("look at", path))?) {
             return Err(CopyError::replaced("set the attributes of", path));
         }
@@ -210,20 +211,20 @@ impl Attributes {
         Ok(())
     }
 
-    /// The owner that a target gets if this user may give it.
+    /// Returns the owner that a target gets if this user may set it.
     pub fn user(&self) -> u32 {
         self.owner.0.as_raw()
     }
 
-    /// Whether a directory that has these attributes admits the same users as one that has others
-    /// in these respects.
+    /// Returns whether a directory with these attributes admits the same users as `found`.
     pub fn admits_as(&self, found: &Stat) -> bool {
         (self.owner.0.as_raw(), self.owner.1.as_raw()) == (found.st_uid, found.st_gid)
             && self.mode == found.st_mode & 0o7777
             && !self.extended.iter().any(|(name, _)| ACCESS_LISTS.contains(&name.as_c_str()))
     }
 
-    /// Without the original owner, set-ID bits would grant the rights of another user.
+    /// Returns the mode to set. Without the original owner, set-ID bits would grant the rights of
+    /// another user.
     fn mode_for(&self, is_owned: bool, path: &Path, notes: &Notes) -> u32 {
         if is_owned || self.mode & SET_ID == 0 {
             return self.mode;

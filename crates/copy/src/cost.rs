@@ -1,5 +1,5 @@
-//! What a copy costs: time, processor time, what the kernel charged for it and the devices moved,
-//! and what it leaves in the page cache.
+//! Cost of a copy: time, processor time, what the kernel charged for it and the devices moved, and
+//! what it leaves in the page cache.
 
 use std::fs::File;
 use std::io;
@@ -11,15 +11,15 @@ use blockstone_sys::cached::{self, Look};
 use blockstone_sys::proc::{self, numbers, numbers_after};
 use blockstone_sys::{survey, usage};
 
-/// Time limit for looking at the page cache.
+/// Time limit for querying the page cache.
 const PATIENCE: Duration = Duration::from_secs(5);
 const SECTOR_BYTES: u64 = 512;
 
-/// What a copy cost; `None` where this user or kernel cannot see it.
+/// Cost of a copy; `None` if this user or kernel cannot see it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
     pub seconds: f64,
-    /// Of this process, in the kernel too.
+    /// CPU time of this process, including time in the kernel.
     pub cpu_seconds: f64,
     /// Charged to this process as read from storage.
     pub charged_read_bytes: Option<u64>,
@@ -30,7 +30,7 @@ pub struct Cost {
     pub device_write_bytes: Option<u64>,
 }
 
-/// Taken before a copy, to know afterwards what it cost.
+/// State before a copy, from which its cost is computed afterwards.
 #[derive(Debug)]
 pub struct Meter {
     began: Instant,
@@ -77,7 +77,7 @@ impl Meter {
     }
 }
 
-/// Places in `/sys/class/block/*/stat` (kernel documentation, block/stat).
+/// Positions in `/sys/class/block/*/stat` (kernel documentation, block/stat).
 const READ: usize = 2;
 const WRITTEN: usize = 6;
 
@@ -85,7 +85,7 @@ fn charged() -> Option<Io> {
     account::account(Path::new("/"), std::process::id(), None)?.io
 }
 
-/// The counters of the device on which `path` lies.
+/// Returns the path of the counters of the device that stores `path`.
 fn counters(path: &Path) -> Option<PathBuf> {
     let found = survey::target(Path::new("/"), path).ok()?;
     Some(Path::new("/sys/class/block").join(&found.devices.first()?.name).join("stat"))
@@ -97,8 +97,8 @@ fn moved(counters: &[PathBuf], field: usize) -> Option<u64> {
     Some(sectors.filter(|all| !all.is_empty())?.iter().sum::<u64>() * SECTOR_BYTES)
 }
 
-/// Bytes of these files in the page cache. `None` where the kernel does not say (before Linux 6.5)
-/// or the file system keeps its files in memory. A file that does not exist counts as 0.
+/// Returns the bytes of these files in the page cache. `None` if the kernel does not say (before
+/// Linux 6.5) or the file system keeps its files in memory. A file that does not exist counts as 0.
 pub fn cached_bytes(files: impl IntoIterator<Item = io::Result<File>>) -> Option<u64> {
     let until = Instant::now() + PATIENCE;
     let mut bytes = 0;
@@ -111,7 +111,7 @@ pub fn cached_bytes(files: impl IntoIterator<Item = io::Result<File>>) -> Option
     Some(bytes)
 }
 
-/// Makes the page cache forget these files, as far as nobody else uses their pages.
+/// Drops these files from the page cache, unless someone else uses their pages.
 pub fn drop_cached(files: impl IntoIterator<Item = io::Result<File>>) {
     for file in files.into_iter().flatten() {
         let _ = file.sync_all();
@@ -119,7 +119,7 @@ pub fn drop_cached(files: impl IntoIterator<Item = io::Result<File>>) {
     }
 }
 
-/// Page cache of all files: `Cached` of `/proc/meminfo`.
+/// Returns the page cache of all files: `Cached` in `/proc/meminfo`.
 pub fn page_cache_bytes() -> Option<u64> {
     let text = proc::text(Path::new("/proc/meminfo"))?;
     Some(numbers_after(text.as_bytes(), "Cached:")?.next()? * 1024)

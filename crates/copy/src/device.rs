@@ -11,7 +11,7 @@ use blockstone_sys::path;
 
 use crate::CopyError;
 
-/// Whether the path is a block device, or a link to one, as names in /dev/disk are.
+/// Returns whether the path is a block device, or a link to one, like the names in /dev/disk.
 pub fn is_device(path: &Path) -> bool {
     path::is_block_device(path)
 }
@@ -21,12 +21,13 @@ pub fn open(path: &Path) -> Result<File, CopyError> {
     file_of(&BlockFile::open(path, Access::Read, true)?, path)
 }
 
-/// The number of a device: what its name leads to may change.
+/// Returns the number of a device, because its name may come to lead to another.
 pub fn number(path: &Path) -> Result<u64, CopyError> {
     Ok(path::look(path).map_err(CopyError::io("look at", path))?.rdev())
 }
 
-/// Opens the device with this number to overwrite it past the page cache, if nothing else holds it.
+/// Opens the device with this number to overwrite it past the page cache, if nothing else holds it
+/// open.
 pub(crate) fn open_to_overwrite(path: &Path, number: u64) -> Result<File, CopyError> {
     let opened = BlockFile::open_device(path, true)?;
     if !opened.is_device() {
@@ -44,7 +45,7 @@ fn file_of(opened: &BlockFile, path: &Path) -> Result<File, CopyError> {
     Ok(File::from(owned.map_err(CopyError::io("open", path))?))
 }
 
-/// The size of a file or device.
+/// Returns the size of a file or device.
 pub fn size_bytes(path: &Path) -> io::Result<u64> {
     if is_device(path) {
         let size = |file: BlockFile| file.size_bytes();

@@ -64,7 +64,7 @@ pub enum CopyError {
 }
 
 impl CopyError {
-    /// Fails if what is found at `path` is never replaced.
+    /// Fails if a file of this type at `path` is never replaced.
     pub(crate) fn unless_replaceable(found: FileType, path: &Path) -> Result<(), Self> {
         match special(found) {
             Some((what, hint)) => Err(Self::Special { path: path.to_owned(), what, hint }),
@@ -72,7 +72,8 @@ impl CopyError {
         }
     }
 
-    /// A name that leads to something else than what this copy made or planned.
+    /// Returns the error for a name that leads to something other than what this copy made or
+    /// planned.
     pub(crate) fn replaced(operation: &'static str, path: &Path) -> Self {
         Self::Io {
             operation,
@@ -82,12 +83,12 @@ impl CopyError {
         }
     }
 
-    /// Whether there is not the memory that was asked for.
+    /// Returns whether the requested memory is not available.
     pub(crate) fn is_memory(&self) -> bool {
         matches!(self, Self::Memory(_))
     }
 
-    /// Makes an I/O error with the hint that fits it.
+    /// Makes an I/O error with a suitable hint.
     pub(crate) fn io<'a, E: Into<io::Error>>(
         operation: &'static str,
         path: &'a Path,
@@ -100,8 +101,8 @@ impl CopyError {
     }
 }
 
-/// What a copy never replaces, and what its user may want instead; none for files, links and
-/// directories.
+/// Describes a file type that a copy never replaces, and what the user may want instead; `None` for
+/// files, links and directories.
 pub(crate) fn special(found: FileType) -> Option<(&'static str, &'static str)> {
     let to_pipe = "`blockstone copy FILE - > TARGET` writes to it";
     match found {

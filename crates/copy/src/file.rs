@@ -1,5 +1,5 @@
-//! One file: how its bytes get from the source to the target, which methods there are and which one
-//! a pair of files can have, and what is kept so that an interrupted copy can go on.
+//! One file: how its bytes get from the source to the target, which methods exist and which of them
+//! a pair of files supports, and what is kept so that an interrupted copy can be resumed.
 
 mod batch;
 mod choose;
@@ -32,13 +32,13 @@ pub use batch::BatchJob;
 pub use copier::Copier;
 pub use keep::Kept;
 
-/// How bytes get from one file to another, the cheapest first.
+/// Way in which bytes get from one file to another, the cheapest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
     /// Both files share the blocks (`FICLONE`).
     Reflink,
-    /// The server that has both files copies (`copy_file_range` on NFS, SMB).
+    /// The server that has both files copies them (`copy_file_range` on NFS, SMB).
     Server,
     /// Direct requests on both sides through one io_uring.
     Direct,
@@ -50,18 +50,18 @@ pub enum Method {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// `None`: the first of [`Method`] that this pair can have.
+    /// `None`: the first of [`Method`] that this pair supports.
     pub method: Option<Method>,
-    /// Bytes of a request, and of a chunk that has a hash: whole pages of 4 KiB.
+    /// Bytes per request, and per chunk that has a hash: whole pages of 4 KiB.
     pub request: Bytes,
     pub in_flight: u32,
     /// Hash each chunk as it is read, for a manifest. Implied by `verify`.
     pub hash: bool,
     /// Read the target again from its medium, and compare the hashes of its chunks.
     pub verify: bool,
-    /// Go on with a copy that was interrupted.
+    /// Resume an interrupted copy.
     pub resume: bool,
-    /// Replace a target that exists, and what an interrupted copy left.
+    /// Replace an existing target, and anything an interrupted copy left.
     pub force: bool,
 }
 
@@ -83,10 +83,10 @@ impl Default for Options {
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'a> {
     pub source: &'a Path,
-    /// The directory that has the last name of the source.
+    /// Directory that holds the last name of the source.
     pub from: &'a HeldDir,
     pub target_dir: &'a HeldDir,
-    /// The name in that directory, without a separator.
+    /// Name in that directory, without a separator.
     pub name: &'a Path,
 }
 
@@ -95,7 +95,7 @@ impl<'a> Job<'a> {
         Path::new(self.source.file_name().unwrap_or_default())
     }
 
-    /// The source to read. Fails when it is no regular file.
+    /// Opens the source for reading. Fails if it is not a regular file.
     fn open(&self) -> Result<File, CopyError> {
         self.from.read(self.source_name()).map_err(CopyError::io("open", self.source))
     }
@@ -113,7 +113,7 @@ pub struct Chunk {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verified {
     NotAsked,
-    /// All chunks are equal. `medium_bytes`: what the kernel read from the device for that.
+    /// All chunks are equal. `medium_bytes`: bytes that the kernel read from the device for that.
     Equal {
         read_bytes: u64,
         medium_bytes: u64,
@@ -122,30 +122,31 @@ pub enum Verified {
     Unproven {
         why: String,
     },
-    /// Nothing was read from the source that could be compared: another moved or shared the bytes.
+    /// Nothing was read from the source that could be compared: the bytes were shared, or copied by
+    /// a server.
     NotCompared,
 }
 
 #[derive(Clone, Debug)]
 pub struct Copied {
     pub bytes: u64,
-    /// Bytes that were moved or shared; holes are not among them.
+    /// Bytes that were moved or shared, not counting holes.
     pub data_bytes: u64,
     pub method: Method,
     /// Why no cheaper method was used.
     pub why: String,
-    /// Empty if nothing asked for hashes, and where no bytes pass through this process.
+    /// Empty if no hashes were requested, or if no bytes pass through this process.
     pub chunks: Vec<Chunk>,
-    /// Bytes that an interrupted copy had moved, and that were found in the target.
+    /// Bytes that an interrupted copy had moved and that were found in the target.
     pub resumed_bytes: u64,
-    /// Bytes that an interrupted copy had made durable, and that were not found in the target.
+    /// Bytes that an interrupted copy had made durable but that were not found in the target.
     pub again_bytes: u64,
     pub verified: Verified,
 }
 
 /// Callbacks of a copy to its caller, from several threads.
 pub trait Watch: Sync {
-    /// `bytes` more were moved. `Break` ends the copy as soon as it can be resumed.
+    /// Called after `bytes` more were moved. `Break` ends the copy as soon as it can be resumed.
     fn moved(&self, bytes: u64) -> ControlFlow<()>;
     /// Waits until `bytes` more may be moved.
     fn pace(&self, bytes: u64);
@@ -155,7 +156,7 @@ pub trait Watch: Sync {
 /// name.
 pub type Carry<'a> = &'a dyn Fn(&File, &File) -> Result<(), CopyError>;
 
-/// Copies one regular file. Several are cheaper with a [`Copier`] for all.
+/// Copies one regular file. For several files, one [`Copier`] is cheaper.
 pub fn copy(
     job: &Job<'_>,
     options: &Options,

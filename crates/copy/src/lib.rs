@@ -1,9 +1,9 @@
-//! Copies of files with large direct requests, many in flight: what a database administrator uses
-//! to move datafiles, archived logs and backups beside a database that works, without displacing
-//! what the page cache holds for it.
+//! Copies of files with large direct requests, many in flight: for database administrators who move
+//! datafiles, archived logs and backups next to a running database, without displacing what the
+//! page cache holds for it.
 //!
-//! [`file`] moves the bytes of one file and knows how far it came; [`tree`] finds what is to be
-//! copied and gives each target its names, owners and times; [`attributes`] is what a file carries
+//! [`file`] moves the bytes of one file and records how far it got; [`tree`] finds what is to be
+//! copied and gives each target its names, owners and times; [`attributes`] are what a file carries
 //! besides its bytes. This crate must not know the command line, judging or rendering. The main
 //! types are [`tree::Plan`] and [`file::Copier`].
 //!

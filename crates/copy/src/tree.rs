@@ -1,5 +1,5 @@
-//! What is to be copied: files, directories, links, and which of them are one file; and the copy of
-//! all of it, several files at a time.
+//! Trees to copy: files, directories, links, and which names belong to the same file; and the copy
+//! of all of it, several files at a time.
 
 mod kept;
 mod pace;
@@ -34,7 +34,7 @@ pub struct CopiedFile {
     pub seconds: Option<f64>,
 }
 
-/// A file that an earlier copy had completed, and that was read again.
+/// A file that an earlier copy completed and that was read again.
 #[derive(Debug)]
 pub struct KeptFile {
     pub target: PathBuf,
@@ -45,10 +45,10 @@ pub struct KeptFile {
 #[derive(Debug, Default)]
 pub struct Outcome {
     pub files: Vec<CopiedFile>,
-    /// Files that an earlier copy had completed.
+    /// Files that an earlier copy completed.
     pub kept_files: u64,
     pub kept_bytes: u64,
-    /// Those of them that were read for a manifest, or to be verified.
+    /// Kept files that were read for a manifest or for verification.
     pub kept: Vec<KeptFile>,
     pub directories: u64,
     pub links: u64,

@@ -1,9 +1,9 @@
-//! Two sets of recordings side by side, figure by figure.
+//! Comparison of two sets of recordings, figure by figure.
 //!
 //! A [`Source`] is one recording with its figures, however they were derived: the headline figures
 //! and points of a measurement, or the cells of views over a part of time. [`Comparison::of`] puts
-//! the figures of the same name into a [`Row`] and says what holds for the whole: what differed in
-//! the set-up, and what a reader has to know.
+//! the figures of the same name into a [`Row`] and says what holds for the whole: how the set-ups
+//! differed, and what a reader must know.
 
 mod facts;
 mod order;
@@ -28,19 +28,19 @@ pub use verdict::Verdict as Judgement;
 pub struct Comparison {
     pub a: Side,
     pub b: Side,
-    /// What B is against A, of the headline figures; null where parts of time are compared, which
-    /// are only higher or lower.
+    /// Verdict on B against A by the headline figures; null if parts of time are compared, whose
+    /// figures are only higher or lower.
     pub verdict: Option<Judgement>,
     /// Settings, versions and devices that differ between the sides.
     pub differences: Vec<Difference>,
-    /// Rows by outcome.
+    /// Number of rows by outcome.
     pub counts: Counts,
-    /// In the order of the first source. A figure that it lacks follows the one before it in its
-    /// own source.
+    /// Rows in the order of the first source. A figure that it lacks follows the one before it in
+    /// its own source.
     pub rows: Vec<Row>,
-    /// What differed in the set-up, so that a difference may not come from the storage.
+    /// Differences in the set-up, which may explain a difference in place of the storage.
     pub warnings: Vec<String>,
-    /// What every reader of this comparison has to know.
+    /// Caveats that every reader of this comparison must know.
     pub caveats: Vec<String>,
 }
 
@@ -50,7 +50,7 @@ pub struct Side {
     /// The first recording; trustworthy if all are.
     #[serde(flatten)]
     pub first: Recorded,
-    /// How many recordings there are.
+    /// Number of recordings.
     pub n: usize,
     pub recordings: Vec<Recorded>,
 }
@@ -58,47 +58,48 @@ pub struct Side {
 /// A recording of a set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Recorded {
-    /// What it was called on the command line, with the part of its time and who measured if not
-    /// Blockstone.
+    /// Name of the recording on the command line, with the part of its time, and with the tool that
+    /// measured if that was not Blockstone.
     pub recording: String,
     pub id: String,
-    /// RFC 3339.
+    /// Start of the recording (RFC 3339).
     pub started_at: String,
     pub host: String,
-    /// The path under test.
+    /// Path under test.
     pub target: String,
-    /// The device at the top of the target's chain.
+    /// Device at the top of the target's chain.
     pub device: Option<String>,
     /// Block size of the small operations, in bytes.
     pub block_bytes: Option<u64>,
-    /// Bytes of the file that were visited at most.
+    /// Largest part of the file that was visited, in bytes.
     pub span_bytes: Option<u64>,
-    /// Whether the page cache was bypassed; none where this is unknown or differs between phases.
+    /// Whether the page cache was bypassed; null if this is unknown or differs between phases.
     pub direct: Option<bool>,
-    /// Whether nothing condemned the recording's numbers.
+    /// Whether no verdict condemns any of the recording's numbers.
     pub trustworthy: bool,
-    /// Beginning of the part that is compared, since `started_at`; none of a whole recording.
+    /// Start of the part that is compared, in nanoseconds since `started_at`; null for a whole
+    /// recording.
     pub from_ns: Option<u64>,
-    /// Its end.
+    /// End of that part, likewise.
     pub to_ns: Option<u64>,
-    /// What it was measured with and on, by name.
+    /// Facts about what it was measured with and on, by name.
     #[serde(skip)]
     #[schemars(skip)]
     pub facts: BTreeMap<String, String>,
 }
 
-/// Something that both sides have and that is not the same.
+/// A fact that both sides have and that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Difference {
-    /// What it is: a setting, the kernel, a mount option.
+    /// Name of the fact: a setting, the kernel, a mount option.
     pub name: String,
-    /// In A; several where its recordings differ.
+    /// Value in A; several if its recordings differ.
     pub a: String,
-    /// In B.
+    /// Value in B, likewise.
     pub b: String,
 }
 
-/// Rows by outcome.
+/// Number of rows by outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Counts {
     pub faster: usize,
@@ -111,54 +112,54 @@ pub struct Counts {
     pub only_in_one: usize,
 }
 
-/// One figure of both sides.
+/// A figure of both sides.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
     #[serde(flatten)]
     pub key: Key,
-    /// What it is, for people: `Most random reads a second`.
+    /// Title for people: `Most random reads a second`.
     pub title: String,
-    /// Estimate over the recordings of `a` that have the figure; none when only `b` has it.
+    /// Estimate over the recordings of `a` that have the figure; null if only `b` has it.
     pub a: Option<Estimate>,
-    /// The same of `b`.
+    /// Estimate over the recordings of `b`, likewise.
     pub b: Option<Estimate>,
-    /// In how many recordings of `a` the figure is.
+    /// Number of recordings of `a` that have the figure.
     pub n_a: usize,
     pub n_b: usize,
     /// b ÷ a with its interval.
     pub ratio: Option<Estimate>,
-    /// How often chance alone shows a difference at least as large, from 0 to 1.
+    /// Probability that chance alone shows a difference at least as large, from 0 to 1.
     pub p_value: Option<f64>,
-    /// The least share of false differences among the rows of the comparison at which this one
-    /// still counts as different (Benjamini and Hochberg).
+    /// Smallest share of false differences among the rows of the comparison at which this one still
+    /// counts as different (Benjamini and Hochberg).
     pub q_value: Option<f64>,
-    /// What may be said of `b`.
+    /// What can be said of `b`.
     pub outcome: Outcome,
     /// Rules that condemn the figure in any recording of either side.
     pub condemned_by: Vec<String>,
-    /// Rules that warn of it.
+    /// Rules that warn of the figure in any recording of either side.
     pub warned_by: Vec<String>,
-    /// The loads on which the figure depends, where the measurement chose them and they differ.
+    /// Loads on which the figure depends, if the measurements chose them and they differ.
     pub loads: Vec<String>,
 }
 
-/// What identifies a figure in every recording.
+/// Key that identifies a figure in every recording.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Key {
     #[serde(flatten)]
     pub subject: Subject,
-    /// Which figure of the subject; empty where that is the figure itself.
+    /// Name of the subject's figure; empty if the subject itself is the figure.
     pub figure: String,
 }
 
-/// What has a figure.
+/// The subject that has a figure.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Subject {
     /// A measurement: the name of a headline figure, or a point's label.
     Measured { label: String, unit: String, lower_is_faster: bool },
-    /// A row of a view; `row` is empty in a view of one row, and `instance` is null where not
-    /// several databases are watched.
+    /// A row of a view; `row` is empty in a view of one row, and `instance` is null unless several
+    /// databases are watched.
     Viewed { view: String, instance: Option<String>, row: String },
 }
 
@@ -166,19 +167,19 @@ pub enum Subject {
 #[derive(Clone, Debug)]
 pub struct Figure {
     pub key: Key,
-    /// What it is, for people.
+    /// Title for people.
     pub title: String,
     pub estimate: Estimate,
-    /// Rules that condemn it.
+    /// Rules that condemn the figure.
     pub condemned_by: Vec<String>,
-    /// Rules that warn of it.
+    /// Rules that warn of the figure.
     pub warned_by: Vec<String>,
-    /// Whether one of these names a cause outside the storage, such as other programs.
+    /// Whether one of these rules names a cause outside the storage, such as other programs.
     pub doubted: bool,
     /// Half the width of the 95 % interval in which another recording of the same storage is
     /// expected, as a fraction of the value, as far as the samples of the estimate do not show it.
     pub drift_ratio: f64,
-    /// The load on which it depends, where the measurement itself chose that.
+    /// Load on which the figure depends, if the measurement itself chose that.
     pub load: Option<String>,
 }
 
@@ -193,7 +194,7 @@ impl Comparison {
     /// Compares set `b` with set `a`.
     ///
     /// # Panics
-    /// When one of them is empty.
+    /// Panics if one of them is empty.
     pub fn of(a: &[Source], b: &[Source]) -> Self {
         let rows = rows(a, b);
         let (a, b) = (Side::of(a), Side::of(b));
@@ -208,7 +209,7 @@ impl Comparison {
 }
 
 impl Recorded {
-    /// A whole recording as its manifest describes it; `recording` is what it is called.
+    /// Describes a whole recording from its manifest; `recording` is its name.
     pub fn of(recording: String, manifest: &Manifest) -> Self {
         let asked: CalibrateParameters = manifest.parameters();
         Self {
@@ -256,8 +257,9 @@ impl Counts {
 }
 
 impl Figure {
-    /// The estimate as it stands when it is the only one of its side. What differs from recording
-    /// to recording is independent of what its samples show, so that the two add in quadrature.
+    /// Returns the estimate to use if this is the only one of its side. The variation from
+    /// recording to recording is independent of that within its samples, so that the two add in
+    /// quadrature.
     fn alone(&self) -> Estimate {
         let Estimate { value, low, high, .. } = self.estimate;
         let drift = value.abs() * self.drift_ratio;
@@ -285,7 +287,7 @@ fn rows(a: &[Source], b: &[Source]) -> Vec<Row> {
     }
     let keys = keys(a.iter().chain(b)).into_iter();
     let mut rows: Vec<Row> = keys.map(|key| row(key, &sides[key][0], &sides[key][1])).collect();
-    // A handful of headline figures is not to be held against a hundred points.
+    // A handful of headline figures must not be penalised for a hundred points.
     let (headline, others): (Vec<&mut Row>, Vec<&mut Row>) =
         rows.iter_mut().partition(|row| row.is_headline());
     limit_false_discoveries(headline);
@@ -294,25 +296,25 @@ fn rows(a: &[Source], b: &[Source]) -> Vec<Row> {
 }
 
 impl Row {
-    /// Whether it is a figure of a whole measurement.
+    /// Returns whether this is a figure of a whole measurement.
     pub fn is_headline(&self) -> bool {
         matches!(self.key.subject, Subject::Measured { .. }) && self.key.figure.is_empty()
     }
 
-    /// Whether it is one of a few, and the intervals of both sides have no value in common.
+    /// Returns whether this is a headline figure and the intervals of both sides do not overlap.
     fn is_apart(&self) -> bool {
         let both = self.a.zip(self.b).filter(|_| self.is_headline());
         both.is_some_and(|(a, b)| a.high < b.low || b.high < a.low)
     }
 }
 
-/// The share of rows called different that may be so by chance.
+/// Largest share of rows called different that may be so by chance.
 const FALSE_DISCOVERIES_MAX: f64 = 0.05;
 
-/// Of many rows without a difference some look different by chance. A row counts as different only
-/// while at most one in twenty of those that do is expected to be false (Benjamini and Hochberg,
-/// J. Royal Statistical Society B 57, 1995). A headline figure whose intervals do not meet differs
-/// in any case: of equal ones that is so in one of some thousand.
+/// Of many rows without a difference, some look different by chance. A row counts as different only
+/// as long as at most one in twenty of the rows called different is expected to be false (Benjamini
+/// and Hochberg, J. Royal Statistical Society B 57, 1995). A headline figure whose intervals do not
+/// overlap differs in any case: with equal figures this happens about once in some thousand.
 fn limit_false_discoveries(rows: Vec<&mut Row>) {
     let mut tested: Vec<&mut Row> = rows
         .into_iter()
@@ -330,8 +332,8 @@ fn limit_false_discoveries(rows: Vec<&mut Row>) {
     }
 }
 
-/// Every key once, in the order of the first source. A key that it lacks follows the one before it
-/// in its own source.
+/// Returns every key once, in the order of the first source. A key that it lacks follows the one
+/// before it in its own source.
 fn keys<'a>(sources: impl Iterator<Item = &'a Source>) -> Vec<&'a Key> {
     let (mut keys, mut known) = (Vec::new(), BTreeSet::new());
     for source in sources {
@@ -360,7 +362,7 @@ fn row(key: &Key, a: &[&Figure], b: &[&Figure]) -> Row {
         several => several.iter().map(|figure| figure.estimate).collect(),
     };
     let (n_a, n_b) = (a.len(), b.len());
-    // Storage is not faster for what other programs or the processors did.
+    // What other programs or the processors did does not make storage faster.
     let doubted = figures_of.clone().any(|figure| figure.doubted);
     let better = if doubted { Better::Neither } else { key.subject.better() };
     let loads = differing_loads(a.iter().chain(b));
@@ -393,13 +395,13 @@ fn row(key: &Key, a: &[&Figure], b: &[&Figure]) -> Row {
     }
 }
 
-/// The loads that the figures depend on; none where that is the same for all.
+/// Returns the loads that the figures depend on; empty if it is the same for all.
 fn differing_loads<'a>(figures: impl Iterator<Item = &'a &'a Figure>) -> Vec<String> {
     let loads: BTreeSet<&String> = figures.filter_map(|figure| figure.load.as_ref()).collect();
     if loads.len() > 1 { loads.into_iter().cloned().collect() } else { Vec::new() }
 }
 
-/// What differs in the set-up, within a side or between them.
+/// Describes how the set-ups differ, within a side or between the sides.
 fn warnings(a: &Side, b: &Side) -> Vec<String> {
     fn text<T: ToString>(value: Option<&T>) -> String {
         value.map_or_else(|| "unknown".to_owned(), T::to_string)
@@ -424,7 +426,7 @@ fn warnings(a: &Side, b: &Side) -> Vec<String> {
     FACTS.into_iter().filter_map(differs).collect()
 }
 
-/// Which variation the intervals cover.
+/// Describes the variation that the intervals cover.
 fn variation(a: &Side, b: &Side) -> Option<String> {
     let between = "covers the variation between its recordings";
     let single = "is a single recording, whose interval does not cover the variation between";
@@ -445,7 +447,7 @@ fn variation(a: &Side, b: &Side) -> Option<String> {
     }
 }
 
-/// How sure the rows are that are called different.
+/// Describes how reliable the rows are that are called different.
 fn discoveries(rows: &[Row]) -> String {
     let tested = rows.iter().filter(|row| row.q_value.is_some()).count();
     format!(
@@ -456,7 +458,7 @@ fn discoveries(rows: &[Row]) -> String {
     )
 }
 
-/// How many figures are in some recordings of a set only.
+/// Describes how many figures are missing from some recordings of a set.
 fn partial(rows: &[Row], a: &Side, b: &Side) -> Option<String> {
     let lacks = |n: usize, side: &Side| n > 0 && n < side.n;
     let count = rows.iter().filter(|row| lacks(row.n_a, a) || lacks(row.n_b, b)).count();

@@ -1,5 +1,5 @@
-//! Which samples of sessions are meant: a question about all of them, narrowed down to a wait, a
-//! session, a statement, or whatever else a sample says.
+//! Filters on samples of sessions: they narrow a question about all sessions down to a wait, a
+//! session, a statement, or anything else a sample records.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,18 +10,19 @@ use blockstone_base::database::SESSION;
 use crate::sample::Sample;
 
 const OBJECT: &str = "session";
-/// Which of several databases it is a session of.
+/// Column that names the database of a session when several are watched.
 pub(crate) const INSTANCE: &str = "instance";
 const BLOCKERS: &str = "blockers";
 
-/// What a sample of a session has to say to be looked at: all of these conditions.
+/// Conditions on samples of sessions. A sample must meet all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Focus {
     conditions: Vec<Condition>,
 }
 
-/// That a column of `session` says this. The session's number is the column `session`, the database
-/// that it is of, where several are watched, `instance`; of `blockers`, one of them has to be it.
+/// A value required of a column of `session`. The column `session` is the session's number, and
+/// `instance` the database it belongs to when several are watched. For `blockers`, one blocker of
+/// the list has to match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     pub column: &'static str,
@@ -34,7 +35,7 @@ pub enum ConditionError {
     NoValue,
     #[error("samples of sessions have no `{column}`; they have {}", known())]
     NoColumn {
-        /// What stood before the `=`.
+        /// The text before the `=`.
         column: String,
     },
 }
@@ -44,13 +45,13 @@ impl Focus {
         &self.conditions
     }
 
-    /// What a column has to say; none where that does not matter.
+    /// Returns the value required of a column, `None` if there is no condition on it.
     pub fn value(&self, column: &str) -> Option<&str> {
         let condition = self.conditions.iter().find(|it| it.column == column)?;
         Some(condition.value.as_str())
     }
 
-    /// Whether a sample is one of those that are meant.
+    /// Returns whether a sample meets all conditions.
     pub fn admits(&self, sample: &Sample<'_>) -> bool {
         self.conditions.iter().all(|Condition { column, value }| match *column {
             OBJECT => sample.object == value,
@@ -65,7 +66,7 @@ impl Focus {
 }
 
 impl Condition {
-    /// The database that it asks for by name.
+    /// Returns the database that the condition names.
     pub fn instance(&self) -> Option<&str> {
         (self.column == INSTANCE).then_some(self.value.as_str())
     }

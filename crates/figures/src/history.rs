@@ -1,4 +1,4 @@
-//! Raw rows in memory, by probe and object, in the order of time, and histograms of a recording.
+//! Raw rows in memory by probe and object, in order of time, and the histograms of a recording.
 
 pub(crate) mod interval;
 pub(crate) mod latencies;
@@ -24,16 +24,16 @@ use crate::sample::Sample;
 const SECOND_NS: u64 = 1_000_000_000;
 const PAGE_NS: u64 = 50_000_000;
 
-/// What probes reported, for as long as it is kept.
+/// Rows reported by probes, for as long as they are kept.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     probes: Vec<Probe>,
     ticks: BTreeSet<u64>,
-    /// Ticks with rows that are no edges of slices.
+    /// Ticks that have rows but are not edges of slices.
     beside: BTreeSet<u64>,
     clock: WallClock,
     imported: Option<Imported>,
-    /// By role.
+    /// Seconds by role.
     seconds: BTreeMap<String, Vec<Second>>,
     windowed: BTreeMap<i32, Histograms>,
 }
@@ -41,7 +41,7 @@ pub struct History {
 /// The latencies inside one phase's window, by role and clock.
 type Histograms = BTreeMap<(String, LatencyClock), LatencyHistogram>;
 
-/// How long the operations or waits of one role took that ended in one second.
+/// Latencies of the operations or waits of one role that ended within one second.
 #[derive(Clone, Debug)]
 struct Second {
     phase: i32,
@@ -49,13 +49,13 @@ struct Second {
     clock: LatencyClock,
     middle_ns: u64,
     sum_ns: u128,
-    /// Latencies, and how many there were of each.
+    /// Each latency with its number of occurrences.
     counts: Buckets,
 }
 
 impl Second {
-    /// Whether it was windowed and its middle lies in a part of the phase's window. A second that
-    /// the window cuts belongs to it with what it has of it.
+    /// Returns whether the second was windowed and its middle is within a part of the phase's
+    /// window. A second that the window cuts counts with whatever part of it was windowed.
     fn is_in(&self, phase: i32, window_ns: (u64, u64), part: &Interval<'_>) -> bool {
         let middle_ns = self.middle_ns.clamp(window_ns.0 + 1, window_ns.1);
         self.phase == phase && self.windowed && middle_ns > part.from_ns && middle_ns <= part.to_ns
@@ -67,7 +67,7 @@ fn middle_ns(row: &HistogramRow) -> u64 {
     u64::from(row.second) * SECOND_NS + in_second
 }
 
-/// How many of these took how long, and the sum of their times.
+/// Merges the latencies of several seconds: occurrences of each latency, and the sum of all times.
 fn together<'a>(seconds: impl Iterator<Item = &'a Second>) -> (BTreeMap<u64, u64>, u128) {
     let (mut counts, mut sum_ns) = (BTreeMap::new(), 0);
     for second in seconds {
@@ -88,12 +88,12 @@ pub(crate) struct Probe {
 /// The rows of one object, in the order of time.
 pub(crate) type Track = VecDeque<Row>;
 
-/// Adds a row where its time is.
+/// Inserts a row at its place in time.
 fn add(track: &mut Track, mut row: Row) {
     if let Some(last) = track.back().filter(|last| last.cells == row.cells) {
         row.cells = Arc::clone(&last.cells);
     }
-    // A database may answer for a tick after it was sampled once more.
+    // A database may answer for a tick only after its next sample.
     let place = track.iter().rev().position(|known| known.t_ns <= row.t_ns);
     track.insert(track.len() - place.unwrap_or(track.len()), row);
 }
@@ -101,9 +101,9 @@ fn add(track: &mut Track, mut row: Row) {
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) t_ns: u64,
-    /// Index into the phases of the recording; zero where rows come from probes directly.
+    /// Index into the phases of the recording; zero if rows come from probes directly.
     pub(crate) phase: i32,
-    /// Shared with the row before, if nothing changed: most objects of a host are idle.
+    /// Shared with the previous row if nothing changed: most objects of a host are idle.
     pub(crate) cells: Arc<[Cell]>,
 }
 
@@ -113,12 +113,12 @@ impl History {
         Self { probes: probes.into_iter().map(probe).collect(), ..Self::default() }
     }
 
-    /// All of a recording.
+    /// Reads a whole recording.
     pub fn read(recording: &Recording) -> Result<Self, RecordError> {
         Self::read_probes(recording, |_| true)
     }
 
-    /// Those probes of a recording that are wanted, and all its histograms.
+    /// Reads the wanted probes of a recording and all its histograms.
     pub fn read_probes(
         recording: &Recording,
         wanted: impl Fn(&str) -> bool,
@@ -138,7 +138,7 @@ impl History {
     fn push_series(&mut self, probe: &str, series: &Series) {
         let width = series.columns().len();
         let mut rows: Vec<_> = series.rows().collect();
-        // Rows come by phase, then by object; of an object, time is what counts here.
+        // Rows are ordered by phase, then by object; within an object, only time matters here.
         if rows.first().map(|row| row.phase) != rows.last().map(|row| row.phase) {
             rows.sort_by_key(|row| row.t_ns);
         }
@@ -173,7 +173,7 @@ impl History {
         }
     }
 
-    /// Whose measurements these are, if they are not Blockstone's own.
+    /// Returns the tool that measured, if it was not Blockstone.
     pub fn imported(&self) -> Option<&Imported> {
         self.imported.as_ref()
     }
@@ -182,7 +182,7 @@ impl History {
         self.imported = Some(imported);
     }
 
-    /// The latencies of an event in the seconds of an interval whose middles lie in it.
+    /// Returns the latencies of an event in the seconds whose middles are within an interval.
     pub(crate) fn waited(&self, event: &str, interval: &Interval<'_>) -> Vec<Latencies> {
         let Some(seconds) = self.seconds.get(event) else { return Vec::new() };
         let inside = |second: &&Second| {
@@ -200,8 +200,8 @@ impl History {
         }]
     }
 
-    /// The windowed latencies of a phase in the seconds whose middles lie in a part of its window,
-    /// by role and clock.
+    /// Returns the windowed latencies of a phase, by role and clock, from the seconds whose middles
+    /// are within a part of its window.
     pub(crate) fn windowed_in(
         &self,
         phase: i32,
@@ -223,7 +223,7 @@ impl History {
         found
     }
 
-    /// The latencies of a role in each of those seconds, in the order of time.
+    /// Returns the latencies of a role in each of those seconds, in order of time.
     pub(crate) fn seconds_in(
         &self,
         (phase, window_ns): (i32, (u64, u64)),
@@ -238,34 +238,34 @@ impl History {
         inside.into_iter().map(|second| &second.counts).collect()
     }
 
-    /// From an instant on, the wall clock is ahead of the history by this.
+    /// Sets how far the wall clock is ahead of the history from an instant on.
     pub fn set_clock(&mut self, t_ns: u64, ahead_ns: i128) {
         self.clock.set(t_ns, ahead_ns);
     }
 
-    /// The same history, whose wall clock is that of a time zone.
+    /// Sets the time zone of the wall clock.
     #[must_use]
     pub fn in_zone(mut self, zone: TimeZone) -> Self {
         self.clock.zone = zone;
         self
     }
 
-    /// What the wall clock showed, in nanoseconds since 1970; none where that is not known.
+    /// Returns the time of the wall clock in nanoseconds since 1970, `None` if that is not known.
     pub fn realtime_ns(&self, t_ns: u64) -> Option<i128> {
         self.clock.realtime_ns(t_ns)
     }
 
-    /// The same, in seconds, as a clock on the wall of the history's zone shows it.
+    /// Returns the wall-clock time in the history's zone, in seconds.
     pub fn local_s(&self, t_ns: u64) -> Option<f64> {
         self.clock.local_s(t_ns)
     }
 
-    /// The same as ISO 8601, with its distance from UTC.
+    /// Returns the wall-clock time as ISO 8601 with its offset from UTC.
     pub fn time(&self, t_ns: u64) -> Option<String> {
         self.clock.text(t_ns)
     }
 
-    /// Adds a row. One of an unknown probe is left out.
+    /// Adds a row. A row of an unknown probe is ignored.
     pub fn push(&mut self, probe: &str, t_ns: u64, object: &str, cells: Vec<Cell>) {
         if probe == TICKS {
             self.ticks.insert(t_ns);
@@ -280,7 +280,7 @@ impl History {
         }
     }
 
-    /// Notes why a column is empty.
+    /// Records why a column is empty.
     pub fn unmeasured(&mut self, probe: &str, column: &str, why: &Unmeasured) {
         let known = self.probes.iter_mut().filter(|known| known.info.probe == probe);
         for info in known.flat_map(|known| &mut known.info.columns) {
@@ -290,8 +290,8 @@ impl History {
         }
     }
 
-    /// Forgets all rows before an instant, and objects without others. What was said once and for
-    /// all, in states alone, is kept.
+    /// Drops all rows before an instant, and objects that have no later ones. Probes whose columns
+    /// are all states are kept: they are recorded once and for all.
     pub fn forget_before(&mut self, t_ns: u64) {
         self.ticks = self.ticks.split_off(&t_ns);
         self.beside = self.beside.split_off(&t_ns);
@@ -308,17 +308,17 @@ impl History {
         }
     }
 
-    /// The instants at which everything was looked at, in order.
+    /// Returns the instants at which everything was read, in order.
     pub fn ticks(&self) -> impl DoubleEndedIterator<Item = u64> + '_ {
         self.ticks.iter().copied()
     }
 
-    /// The last tick at or before an instant.
+    /// Returns the last tick at or before an instant.
     pub fn tick_at(&self, t_ns: u64) -> Option<u64> {
         self.ticks.range(..=t_ns).next_back().copied()
     }
 
-    /// The tick next to an instant, of those that have rows.
+    /// Returns the tick nearest to an instant among those that have rows.
     pub fn tick_near(&self, t_ns: u64) -> Option<u64> {
         let near = |ticks: &BTreeSet<u64>| {
             let around = [ticks.range(..t_ns).next_back(), ticks.range(t_ns..).next()];
@@ -328,30 +328,30 @@ impl History {
         found.into_iter().flatten().min_by_key(|tick| tick.abs_diff(t_ns))
     }
 
-    /// The last two ticks: the latest interval.
+    /// Returns the latest interval: that between the last two ticks.
     pub fn latest(&self) -> Option<Interval<'_>> {
         let mut ticks = self.ticks().rev();
         let to_ns = ticks.next()?;
         Some(self.interval(ticks.next()?, to_ns))
     }
 
-    /// From the first tick to the last.
+    /// Returns the interval from the first tick to the last.
     pub fn whole(&self) -> Option<Interval<'_>> {
         let (from_ns, to_ns) = (self.ticks.first()?, self.ticks.last()?);
         (from_ns < to_ns).then(|| self.interval(*from_ns, *to_ns))
     }
 
-    /// What happened from one instant to another, both of them ticks.
+    /// Returns the interval between two ticks.
     pub fn interval(&self, from_ns: u64, to_ns: u64) -> Interval<'_> {
         Interval::new(self, from_ns, to_ns)
     }
 
-    /// The window of a phase: its edges are exact, and only rows of that phase count.
+    /// Returns the window of a phase: its edges are exact, and only rows of that phase count.
     pub fn window(&self, index: usize, phase: &Phase) -> Interval<'_> {
         Interval::of_window(self, index, phase)
     }
 
-    /// The latencies inside the window of a phase, by role and clock.
+    /// Returns the latencies inside the window of a phase, by role and clock.
     pub(crate) fn windowed(
         &self,
         phase: i32,
@@ -363,7 +363,7 @@ impl History {
         self.probes.iter().map(|probe| &probe.info)
     }
 
-    /// The objects that a probe saw at the last tick, with their cells.
+    /// Returns the objects that a probe saw at the last tick, with their cells.
     pub fn last_rows(&self, probe: &str) -> Vec<(&str, &[Cell])> {
         let (Some(last_ns), Some(probe)) = (self.ticks.last(), self.probe(probe)) else {
             return Vec::new();
@@ -375,7 +375,7 @@ impl History {
         last.collect()
     }
 
-    /// All rows of a series, of whatever instance, by object and then in the order of time.
+    /// Returns all rows of a series of any instance, by object, then in order of time.
     pub fn rows(&self, kind: &str) -> impl Iterator<Item = Sample<'_>> {
         let probes = self.probes.iter().filter(move |probe| probe.info.kind() == kind);
         probes.flat_map(|probe| {
@@ -390,14 +390,14 @@ impl History {
         })
     }
 
-    /// The series of a probe of one of several instances.
+    /// Returns a probe's series of one of several instances.
     pub(crate) fn series(&self, kind: &str, instance: Option<&str>) -> Option<&Probe> {
         instance?;
         let is_it = |probe: &&Probe| (probe.info.kind(), probe.info.instance()) == (kind, instance);
         self.probes.iter().find(is_it)
     }
 
-    /// Whether this was read, of one instance or of several.
+    /// Returns whether the history has this series, for one instance or for several.
     pub fn has(&self, kind: &str) -> bool {
         self.probes.iter().any(|probe| probe.info.kind() == kind)
     }

@@ -1,13 +1,15 @@
-//! Counters → figures: the one way from raw rows to numbers that are shown, judged and compared.
+//! Counters → figures: the only path from raw rows to the numbers that are shown, judged and
+//! compared.
 //!
 //! A [`History`] holds what probes recorded. An [`Interval`] is a part of it, between two ticks or
 //! between the edges of a phase's window, and says how far each counter moved in it ([`Known`]) or
 //! why that is not known ([`Missing`]): off, not in this version, not permitted, unknown. Rates and
-//! slopes come with the 95 % interval of their ticks. A [`Focus`] narrows samples of sessions;
-//! [`Latencies`] say how many operations took how long. [`compare`] sets a figure of two sets of
-//! recordings side by side; [`simultaneous`] gives what was chosen from several its interval.
+//! slopes carry the 95 % interval that their ticks support. A [`Focus`] narrows down samples of
+//! sessions; [`Latencies`] say how many operations took how long. [`compare`] compares a figure of
+//! two sets of recordings; [`simultaneous`] computes the interval of an estimate that was chosen
+//! from several.
 //!
-//! Must not know: the machine, which figures there are, and who shows or judges them.
+//! Must not know: the machine, which figures exist, or who shows or judges them.
 //!
 //! ```
 //! use blockstone_base::column::Cell;
@@ -46,8 +48,8 @@ pub use history::{History, WallClock};
 pub use rates::{Track, rate, slope};
 pub use sample::Sample;
 
-/// The uses of processor time that the probes `host` and `cpu` count: their sum is all of it, and
-/// in the first five the processor works.
+/// Uses of processor time that the probes `host` and `cpu` count. They add up to all of it; in the
+/// first five the processor is busy.
 pub const CPU_USES: [&str; 8] = [
     "cpu_user_ns",
     "cpu_nice_ns",

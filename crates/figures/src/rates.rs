@@ -11,23 +11,24 @@ use crate::history::interval::{Interval, number};
 /// A counter at consecutive ticks: (`t_ns`, count), ascending in time.
 pub type Track = Vec<(u64, u64)>;
 
-/// The rate of a counter, per second, with a finite interval: ticks that all fall on two instants
-/// bound nothing, and an infinite interval cannot be written down. [`Missing::Unknown`] with fewer
-/// than three ticks.
+/// Returns the rate of a counter per second, with a finite interval: ticks that all fall on two
+/// instants bound nothing, and an infinite interval cannot be written down. [`Missing::Unknown`]
+/// with fewer than three ticks.
 pub fn rate(ticks: &[(u64, u64)]) -> Result<Estimate, Missing> {
     stats::rate_per_s(ticks)
         .filter(|rate| rate.value.is_finite() && rate.high.is_finite())
         .ok_or(Missing::Unknown)
 }
 
-/// Growth of one counter for each unit of another, at the ticks at which the other moved, with the
-/// interval of the slices between them. Its samples are what the slower of both counted: commits
-/// rather than nanoseconds. [`Missing::Unknown`] with fewer than three such ticks.
+/// Returns the growth of one counter for each unit of another, at the ticks at which the other
+/// moved, with the interval of the slices between them. Its number of samples is the count of the
+/// slower counter: commits rather than nanoseconds. [`Missing::Unknown`] with fewer than three such
+/// ticks.
 pub fn slope(of: &[(u64, u64)], by: &[(u64, u64)]) -> Result<Estimate, Missing> {
     let of: BTreeMap<u64, u64> = of.iter().copied().collect();
     let pairs = by.iter().filter_map(|(t_ns, by)| Some((*by, *of.get(t_ns)?)));
     let mut pairs: Vec<(u64, u64)> = pairs.collect();
-    // Processor time is read less often than the rest when there are thousands of threads.
+    // With thousands of threads, processor time is read less often than the rest.
     pairs.dedup_by_key(|(by, _)| *by);
     let per_unit = rate(&pairs)?.scaled(1e-9);
     let grown = pairs.first().zip(pairs.last()).map_or(0, |(first, last)| last.0 - first.0);
@@ -35,8 +36,8 @@ pub fn slope(of: &[(u64, u64)], by: &[(u64, u64)]) -> Result<Estimate, Missing> 
 }
 
 impl Interval<'_> {
-    /// A counter at each tick, both edges included. Of two rows at one instant the later one
-    /// counts: it was read for the edge.
+    /// Returns a counter at each tick, both edges included. If two rows are at one instant, the
+    /// later one counts: it was read for the edge.
     pub fn track(&self, probe: &str, object: &str, column: &str) -> Result<Track, Missing> {
         let (rows, index) = self.find(probe, object, column, Kind::Counter)?;
         let mut track = Track::new();
@@ -53,9 +54,9 @@ impl Interval<'_> {
         if track.is_empty() { Err(self.why(probe, column, true)) } else { Ok(track) }
     }
 
-    /// A counter summed over all objects of a probe, at the instants at which all were read.
-    /// Missing for the reason of the first object that has none; [`Missing::Unknown`] without an
-    /// object.
+    /// Returns a counter summed over all objects of a probe, at the instants at which all were
+    /// read. Missing for the reason of the first object that lacks it; [`Missing::Unknown`] without
+    /// an object.
     pub fn track_of_all(&self, probe: &str, column: &str) -> Result<Track, Missing> {
         let objects = self.objects(probe);
         let mut sums: BTreeMap<u64, (usize, u64)> = BTreeMap::new();
@@ -70,8 +71,8 @@ impl Interval<'_> {
         if track.is_empty() { Err(Missing::Unknown) } else { Ok(track) }
     }
 
-    /// How fast a counter grew, per second. In a part of a window, what it grew by ÷ its length: a
-    /// part is too short for an interval, and parts must add up.
+    /// Returns the rate of a counter per second. In a part of a window, this is its growth ÷ the
+    /// length of the part: a part is too short for an interval, and parts must add up.
     pub fn rate(&self, probe: &str, object: &str, column: &str) -> Result<Estimate, Missing> {
         if self.is_part() {
             return Ok(self.plain(self.grown(probe, object, column)?));
@@ -79,7 +80,7 @@ impl Interval<'_> {
         rate(&self.track(probe, object, column)?)
     }
 
-    /// The same summed over all objects of a probe.
+    /// Returns the rate of a counter summed over all objects of a probe.
     pub fn rate_of_all(&self, probe: &str, column: &str) -> Result<Estimate, Missing> {
         if self.is_part() {
             return Ok(self.plain(self.grown_of_all(probe, column)?));
@@ -87,14 +88,14 @@ impl Interval<'_> {
         rate(&self.track_of_all(probe, column)?)
     }
 
-    /// This much in all of the interval, a second.
+    /// Returns this growth in the whole interval as a rate per second.
     fn plain(&self, grown: u64) -> Estimate {
         let value = grown as f64 / self.seconds();
         let duration_ns = self.to_ns.saturating_sub(self.from_ns);
         Estimate { value, low: value, high: value, samples: grown, duration_ns }
     }
 
-    /// [`slope`] of two tracks of this interval, of its length.
+    /// Returns the [`slope`] of two tracks of this interval, with the interval's length.
     pub fn slope(&self, of: &[(u64, u64)], by: &[(u64, u64)]) -> Result<Estimate, Missing> {
         let duration_ns = self.to_ns.saturating_sub(self.from_ns);
         Ok(Estimate { duration_ns, ..slope(of, by)? })

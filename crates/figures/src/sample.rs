@@ -3,11 +3,11 @@
 use blockstone_base::column::Cell;
 use blockstone_record::manifest::ColumnInfo;
 
-/// A row within an interval, as of a sampled session.
+/// A row within an interval, such as a sampled session.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a> {
     pub t_ns: u64,
-    /// The instance that it is of; none where only one was watched.
+    /// Instance of the row; `None` if only one was watched.
     pub instance: Option<&'a str>,
     pub object: &'a str,
     pub(crate) cells: &'a [Cell],
@@ -15,7 +15,7 @@ pub struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    /// The text of a column; none where it was not measured.
+    /// Returns the text of a column, `None` if it was not measured.
     pub fn text(&self, column: &str) -> Option<&'a str> {
         match self.cell(column)? {
             Cell::Text(text) => Some(text),
@@ -23,7 +23,7 @@ impl<'a> Sample<'a> {
         }
     }
 
-    /// The number of a column; none where it was not measured.
+    /// Returns the number of a column, `None` if it was not measured.
     pub fn number(&self, column: &str) -> Option<f64> {
         match self.cell(column)? {
             Cell::Value(value) => Some(*value as f64),

@@ -1,16 +1,16 @@
-//! Intervals of what was chosen from several points because it is best. The fastest of many is fast
-//! in part by chance, so that an interval that holds the rate of one point in 95 of 100 cases holds
-//! that of the fastest less often.
+//! Intervals for what was chosen from several points because it is best. The fastest of many is
+//! fast partly by chance, so that intervals that each hold their own point's rate in 95 of 100
+//! cases hold the rate of the fastest less often.
 
 use blockstone_base::stats::{self, Estimate};
 use statrs::distribution::{Continuous, ContinuousCDF, Gamma, Normal};
 
 use crate::student::{self, CONFIDENCE, FREEDOM_OF_ONE};
 
-/// The estimate of one point that was chosen from `points` for what was measured of them, with the
-/// interval of Šidák: those of all points hold at once in at least 95 of 100 cases, so that of the
-/// chosen one does too, however it was chosen (Z. Šidák, J. Am. Stat. Assoc. 62, 1967). `windows`
-/// is how many windows were pooled into the estimate.
+/// Returns the estimate of a point that was chosen from `points` points because of what was
+/// measured, with the interval of Šidák: the intervals of all points hold together in at least 95
+/// of 100 cases, and so does that of the chosen one, however it was chosen (Z. Šidák, J. Am. Stat.
+/// Assoc. 62, 1967). `windows` is the number of windows pooled into the estimate.
 #[must_use]
 pub fn chosen_from(points: usize, windows: u32, estimate: Estimate) -> Estimate {
     if points < 2 {
@@ -22,9 +22,10 @@ pub fn chosen_from(points: usize, windows: u32, estimate: Estimate) -> Estimate 
     wider(estimate, t(each) / t(CONFIDENCE))
 }
 
-/// Fastest ÷ slowest of `points`, with the interval of Tukey's studentized range, which holds for
-/// the two that differ most, in place of that for two points named beforehand (J. W. Tukey 1953;
-/// C. Y. Kramer, Biometrics 12, 1956, where the errors differ). `None` when the slowest is zero.
+/// Returns fastest ÷ slowest of `points`, with the interval of Tukey's studentized range, which
+/// holds for the two that differ most, in place of that for two points named beforehand (J. W.
+/// Tukey 1953; C. Y. Kramer, Biometrics 12, 1956, where the errors differ). `None` if the slowest
+/// is zero.
 pub fn ratio_of_extremes(
     points: usize,
     slowest: &Estimate,
@@ -35,7 +36,7 @@ pub fn ratio_of_extremes(
     stats::ratio(&wider(*slowest, by), &wider(*fastest, by))
 }
 
-/// Each side of the interval this many times as long. What cannot be below zero stays so.
+/// Scales each side of the interval by `by`. What cannot be below zero stays so.
 fn wider(estimate: Estimate, by: f64) -> Estimate {
     let Estimate { value, low, high, .. } = estimate;
     let floor = if low < 0.0 { f64::NEG_INFINITY } else { 0.0 };
@@ -43,8 +44,8 @@ fn wider(estimate: Estimate, by: f64) -> Estimate {
     Estimate { low: below, high: value + (high - value) * by, ..estimate }
 }
 
-/// The value that the range of `points` standard normal numbers, divided by an independent estimate
-/// of their deviation with `freedom` degrees of freedom, exceeds in 5 of 100 cases.
+/// Returns the value that is exceeded in 5 of 100 cases by the range of `points` standard normal
+/// numbers divided by an independent estimate of their deviation with `freedom` degrees of freedom.
 fn studentized_range(points: usize, freedom: f64) -> f64 {
     // 18 halvings are exact to 0.0003.
     let (mut low, mut high) = (0.0, 64.0);
@@ -59,7 +60,7 @@ fn studentized_range(points: usize, freedom: f64) -> f64 {
     high
 }
 
-/// How probable it is that the studentized range is at most `range`.
+/// Returns the probability that the studentized range is at most `range`.
 fn below(range: f64, points: usize, freedom: f64) -> f64 {
     // freedom × the variance has the distribution χ², so the variance has this one.
     let Ok(variance) = Gamma::new(freedom / 2.0, freedom / 2.0) else { return f64::NAN };
@@ -69,8 +70,8 @@ fn below(range: f64, points: usize, freedom: f64) -> f64 {
     })
 }
 
-/// How probable it is that the range of standard normal numbers is at most `range`: the least is
-/// at z, all others lie within `range` above it.
+/// Returns the probability that the range of standard normal numbers is at most `range`: the least
+/// is at z, all others are within `range` above it.
 fn range_below(range: f64, points: usize) -> f64 {
     let normal = Normal::standard();
     integral(-7.0, 7.0, |z| {
@@ -141,7 +142,8 @@ mod tests {
         assert!(chosen_from(4, 1, negative).low < -0.2);
     }
 
-    /// Eight points whose rate is 100, in 1,000 trials: the least and the most of each.
+    /// Eight points whose rate is 100, in 1,000 trials: the least and the greatest estimate of each
+    /// trial.
     fn extremes() -> Vec<(Estimate, Estimate)> {
         let by = |a: &Estimate, b: &Estimate| a.value.total_cmp(&b.value);
         let trial = |seed: u64| {

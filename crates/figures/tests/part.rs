@@ -1,4 +1,4 @@
-//! A part of a long recording gives the figures of all of its rows, to the digit.
+//! The figures of a part of a long recording are those of all of its rows, to the digit.
 
 #![allow(clippy::unwrap_used, reason = "this crate is tests: a panic is how they fail")]
 
@@ -37,16 +37,16 @@ static DISK: Schema = Schema {
 static SESSION: Schema =
     Schema { probe: "session", doc: "Samples.", columns: &[column("event", Kind::State)] };
 
-/// What becomes of an object.
+/// The life of an object.
 struct Life {
     name: &'static str,
     from: u64,
     to: u64,
-    /// At which tick its counters start anew, if ever.
+    /// Tick at which its counters restart, if they do.
     reset: Option<u64>,
-    /// From which to which tick a column is not measured.
+    /// Ticks at which a column is not measured.
     unmeasured: std::ops::Range<u64>,
-    /// It has a row at every so many ticks.
+    /// Distance of its rows in ticks.
     every: u64,
 }
 
@@ -114,7 +114,7 @@ fn record(dir: &Path, ticks: u64) -> Recorder {
     recorder
 }
 
-/// Everything that is asked of an interval.
+/// All figures that are asked of an interval, as text.
 fn answers(interval: &Interval<'_>) -> Vec<String> {
     let mut said = vec![
         format!("{:?}", interval.grown(TICKS, "", "switches")),
@@ -160,7 +160,7 @@ fn while_it_is_recorded_too() {
     check(&recording, &[(0, 9_000), (3_990, 4_020)]);
 }
 
-/// Checks parts from one tick to another.
+/// Checks parts of a recording, each from one tick to another.
 fn check(recording: &Recording, parts: &[(usize, usize)]) {
     let whole = History::read(recording).unwrap();
     let all: Vec<u64> = recording.instants(TICKS).unwrap();

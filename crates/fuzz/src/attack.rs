@@ -6,7 +6,7 @@ use blockstone_fuzz::program::attacks::{self, Attacked, Depth};
 
 use crate::options::Attacks;
 
-/// Attacks the program as asked, and prints what came of it; whether nothing was found.
+/// Attacks the program as asked and prints the outcomes; returns whether nothing was found.
 pub fn run(asked: &Attacks) -> Result<bool> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let wanted = Wanted {

@@ -1,4 +1,4 @@
-//! One input fed to a target: what it took, and whether that is a finding.
+//! One input fed to a target: the resources it took, and whether that is a finding.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe};
@@ -10,14 +10,14 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::Target;
 
-/// With more in use an allocation fails, which ends the process.
+/// Maximum heap in use; above it an allocation fails, which ends the process.
 pub const HEAP_BYTES_MAX: u64 = 2 << 30;
 
-/// What one input may take.
+/// Limits for one input.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub heap_bytes: u64,
-    /// Processor time of the thread that parses, so that a busy machine does not count.
+    /// Processor time of the thread that parses, so that load on the machine does not count.
     pub cpu: Duration,
 }
 
@@ -28,10 +28,10 @@ pub struct Taken {
     pub cpu: Duration,
 }
 
-/// Why an input is a finding. Two of the same kind and place are one.
+/// Reason why an input is a finding. Two of the same kind and place count as one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
-    /// Where, and what was said.
+    /// Source location and message.
     Panic {
         place: String,
         said: String,
@@ -49,7 +49,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// What findings are told apart by.
+    /// Returns the name by which findings are told apart.
     pub fn kind(&self) -> String {
         match self {
             Self::Panic { place, .. } => format!("panic-{place}"),
@@ -69,12 +69,12 @@ impl Fault {
     }
 }
 
-/// Where, and what was said.
+/// Source location and message of a panic.
 type Said = (String, String);
 
 thread_local! {
     static LAST_PANIC: RefCell<Option<Said>> = const { RefCell::new(None) };
-    /// Whether inputs are fed here: what panics here may be caught by the parser, as it should.
+    /// Whether this thread feeds inputs: a panic here may be caught by the parser, as it should.
     static FEEDS: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -85,7 +85,7 @@ fn elsewhere() -> MutexGuard<'static, Option<Said>> {
     ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps panics from being printed, and remembers where they were.
+/// Keeps panics from being printed, and records where they were.
 fn listen() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -104,10 +104,10 @@ fn listen() {
     });
 }
 
-/// Feeds `input`.
+/// Feeds `input` to `target`.
 ///
 /// # Errors
-/// When that is a finding.
+/// If the input is a finding.
 pub fn feed(target: &Target, input: &[u8], limits: Limits) -> Result<Taken, Fault> {
     listen();
     FEEDS.set(true);

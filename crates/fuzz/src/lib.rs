@@ -1,21 +1,22 @@
-//! Fuzzing of every parser of bytes that Blockstone did not make itself a moment ago: files of
-//! recordings and saved scans, files of other monitors and tools, texts of /proc, pages of
-//! databases, answers of their servers, requests of scrapers, what sides of a check say to each
-//! other, and what the disks of the miniature instance hold.
+//! Fuzzing of every parser of bytes that Blockstone did not just make itself: files of recordings
+//! and saved scans, files of other monitors and tools, texts of /proc, pages of databases, answers
+//! of database servers, requests of scrapers, messages between the sides of a check, and the
+//! contents of the miniature instance's disks.
 //!
-//! [`TARGETS`] lists the parsers, each with seeds made by code and a function that feeds it. From
-//! this list derive the runner (`cargo xtask fuzz`), the step of CI, the test of this crate and the
-//! programs of cargo-fuzz in `fuzz/`. To add a target: a function in `targets/` and a line in the
-//! list; for cargo-fuzz also its name in `fuzz/Cargo.toml`, which a test compares with the list.
+//! [`TARGETS`] lists the parsers, each with seeds made by code and a function that feeds it. The
+//! runner (`cargo xtask fuzz`), the CI step, the test of this crate and the cargo-fuzz programs in
+//! `fuzz/` are derived from this list. To add a target, add a function in `targets/` and a line in
+//! the list; for cargo-fuzz also add its name to `fuzz/Cargo.toml`, which a test compares with the
+//! list.
 //!
-//! A parser must not panic, abort, hang, or take memory without bounds; it may refuse. Where a
-//! format has a checksum, the target computes it again after the mutation, as a forger would:
-//! otherwise nothing behind the checksum would ever be tried.
+//! A parser must not panic, abort, hang, or take memory without bounds; it may refuse. If a format
+//! has a checksum, the target recomputes it after the mutation, as a forger would: otherwise
+//! nothing behind the checksum would ever be tried.
 //!
 //! [`program`] starts the built program with damaged files, odd options, and paths that another
 //! user attacks, and checks how it ends.
 //!
-//! This crate must not be used by any other.
+//! No other crate may use this one.
 //!
 //! ```
 //! let target = blockstone_fuzz::find("model").unwrap();
@@ -32,15 +33,15 @@ mod targets;
 
 pub use targets::{TARGETS, Target};
 
-/// The target of that name.
+/// Returns the target of that name.
 pub fn find(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|target| target.name == name)
 }
 
-/// What the programs of cargo-fuzz call.
+/// Entry point for the programs of cargo-fuzz.
 ///
 /// # Panics
-/// When the target does, and when there is none of that name.
+/// If the target does, or if there is none of that name.
 pub fn feed(name: &str, input: &[u8]) {
     let target = find(name).expect("fuzz/Cargo.toml names a target of this crate");
     (target.run)(input);

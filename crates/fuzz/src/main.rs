@@ -1,7 +1,7 @@
 //! Fuzzes the targets on stable Rust: `cargo xtask fuzz` builds and starts it.
 //!
 //! Each target runs in a process of its own, which a supervisor watches: an abort or a hang is a
-//! finding too, and the run goes on behind it. Inputs follow from the seed and their number alone.
+//! finding too, and the run continues after it. Inputs depend only on the seed and their number.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a developer's command talks")]
 
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Starts the program as asked, and prints what came of it; whether nothing was found.
+/// Starts the program as asked and prints the outcomes; returns whether nothing was found.
 fn started(asked: &Program, run: fn(&[String], &Wanted) -> Vec<Outcome>) -> Result<bool> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     if let Some(save) = &asked.save {

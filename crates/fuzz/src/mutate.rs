@@ -1,18 +1,18 @@
-//! Inputs made of seeds: the same number gives the same input.
+//! Inputs made from seeds: the same number gives the same input.
 //!
 //! Bytes are flipped, cut, moved and overwritten with numbers that parsers stumble over; texts get
-//! the words of other seeds and odd numbers; of JSON documents single values are exchanged, so that
-//! what comes out is JSON still.
+//! words from other seeds and odd numbers; in JSON documents single values are exchanged, so that
+//! the result is still JSON.
 
 mod json;
 
 use blockstone_base::rng::Rng;
 use serde_json::Value as Json;
 
-/// No input is longer; seeds may be.
+/// Maximum length of an input; seeds may be longer.
 const INPUT_BYTES_MAX: usize = 256 << 10;
 
-/// Numbers as texts write them: zero, limits, more than limits, and what is no number at all.
+/// Numbers as texts write them: zero, limits, values beyond limits, and texts that are not numbers.
 pub const ODD_NUMBERS: &[&str] = &[
     "0",
     "-0",
@@ -64,7 +64,7 @@ pub const ODD_NUMBERS: &[&str] = &[
     "",
 ];
 
-/// The same for bytes, in the widths that formats have.
+/// Odd numbers for bytes, in the widths that formats have.
 const ODD_WORDS: &[u64] = &[
     0,
     1,
@@ -101,7 +101,7 @@ const ODD_WORDS: &[u64] = &[
     u64::MAX,
 ];
 
-/// Pieces that texts of several formats are made of.
+/// Pieces that texts of several formats contain.
 const ODD_WORDS_OF_TEXTS: &[&str] = &[
     "\n",
     "\r\n",
@@ -145,10 +145,10 @@ const ODD_WORDS_OF_TEXTS: &[&str] = &[
     "s",
 ];
 
-/// The seeds of a target, and what their mutation takes.
+/// Seeds of a target, prepared for mutation.
 pub struct Corpus {
     seeds: Vec<Vec<u8>>,
-    /// The seeds that are JSON, by their place.
+    /// The JSON document of each seed that is one, by the seed's index.
     documents: Vec<Option<Json>>,
     words: Vec<Vec<u8>>,
 }
@@ -172,7 +172,7 @@ impl Corpus {
         &self.seeds
     }
 
-    /// Input `number` of the run `seed`. The first ones are the seeds as they are.
+    /// Returns input `number` of the run `seed`. The first inputs are the unchanged seeds.
     pub fn input(&self, seed: u64, number: u64) -> Vec<u8> {
         if let Some(input) = self.seeds.get(number as usize) {
             return input.clone();
@@ -180,14 +180,14 @@ impl Corpus {
         let mut rng = Rng::new(seed, number);
         let at = rng.below(self.seeds.len() as u64) as usize;
         let mut input = match &self.documents[at] {
-            // One in four is mutated as bytes: it is no JSON any more.
+            // One in four is mutated as bytes, after which it is no longer JSON.
             Some(document) if rng.below(4) > 0 => {
                 let other = self.documents[rng.below(self.seeds.len() as u64) as usize].as_ref();
                 return json::mutated(document, other.unwrap_or(document), &mut rng);
             }
             _ => self.seeds[at].clone(),
         };
-        // Mostly few changes: with many, nothing is left behind the first one that is noticed.
+        // Mostly few changes: with many, nothing behind the first one that is noticed gets tested.
         let most = 1 << rng.below(5);
         for _ in 0..=rng.below(most) {
             self.step(&mut input, &mut rng);
@@ -266,7 +266,7 @@ fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
     of[below(rng, of.len())]
 }
 
-/// A length up to `most`, mostly short.
+/// Returns a length up to `most`, mostly short.
 fn length(rng: &mut Rng, most: usize) -> usize {
     let up_to = 1_usize << rng.below(13);
     below(rng, most.min(up_to) + 1)
@@ -282,7 +282,7 @@ fn put_word(input: &mut [u8], at: usize, word: u64, rng: &mut Rng) {
     }
 }
 
-/// Adds a small number to the little-endian word at `at`: lengths that are nearly right.
+/// Adds a small number to the little-endian word at `at`, to make lengths that are nearly right.
 fn add_to_word(input: &mut [u8], at: usize, rng: &mut Rng) {
     let width = 1 << rng.below(4);
     let by = rng.below(33).wrapping_sub(16);
@@ -294,7 +294,7 @@ fn add_to_word(input: &mut [u8], at: usize, rng: &mut Rng) {
     }
 }
 
-/// Replaces the run of such bytes next to a random place.
+/// Replaces the run of bytes that satisfy `is_of` next to a random place.
 fn replace_run(input: &mut Vec<u8>, rng: &mut Rng, by: &[u8], is_of: impl Fn(u8) -> bool) {
     let start = below(rng, input.len() + 1);
     let Some(from) = (start..input.len()).find(|&at| is_of(input[at])) else { return };
@@ -303,7 +303,7 @@ fn replace_run(input: &mut Vec<u8>, rng: &mut Rng, by: &[u8], is_of: impl Fn(u8)
     input.splice(from..to, by.iter().copied());
 }
 
-/// The line around a place, with its end.
+/// Returns the range of the line around a place, including its line feed.
 fn line_at(input: &[u8], at: usize) -> (usize, usize) {
     let from = input[..at].iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     let to = input[at..].iter().position(|&byte| byte == b'\n').map_or(input.len(), |n| at + n + 1);

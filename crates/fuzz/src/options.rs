@@ -1,4 +1,4 @@
-//! What the fuzzer is asked for.
+//! Command line of the fuzzer.
 
 use std::path::PathBuf;
 

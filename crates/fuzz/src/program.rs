@@ -1,10 +1,9 @@
 //! The built program, started as a user starts it with something that it does not expect: a damaged
-//! file ([`files`]), options that nobody puts together ([`options`]), or paths in a directory of
-//! another user who attacks it ([`attacks`]). How it ends is checked, and what it says, and how
-//! much memory it took.
+//! file ([`files`]), options that no one combines ([`options`]), or paths in a directory of another
+//! user who attacks it ([`attacks`]). Its end, its output and its memory use are checked.
 //!
-//! In the process of the fuzzer a parser is tried a million times; here everything that reads a
-//! file is tried with it, up to the exit code, some thousands of times.
+//! Within the fuzzer's process a parser is tried a million times; here everything that reads a file
+//! is tried with it, up to the exit code, some thousands of times.
 
 pub mod attacks;
 pub mod files;
@@ -23,27 +22,26 @@ pub use runner::MEMORY_BYTES_MAX;
 use runner::{Ended, Fault};
 use serde::Serialize;
 
-/// Findings of one class that are kept; the others are counted.
+/// Maximum number of findings kept per class; the others are only counted.
 const FINDINGS_MAX: usize = 20;
 
-/// What is asked of a class.
+/// Parameters of a test of a class.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// The program.
     pub binary: PathBuf,
     pub inputs: u64,
     pub seed: u64,
-    /// Classes that run at once.
+    /// Classes that run at the same time.
     pub jobs: usize,
     /// Receives the files that are findings.
     pub save: Option<PathBuf>,
 }
 
-/// What came of a class.
+/// Results of a class.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Outcome {
     pub class: String,
-    /// How often the program was started.
+    /// Number of times that the program was started.
     pub starts: u64,
     /// Exit code 0.
     pub done: u64,
@@ -51,16 +49,16 @@ pub struct Outcome {
     pub refused: u64,
     /// Exit codes 3 and 4: not trustworthy, or a capability is missing.
     pub judged: u64,
-    /// Exit code 130: it would have measured on.
+    /// Exit code 130: a measurement that had to be interrupted.
     pub interrupted: u64,
     pub panics: u64,
     pub aborts: u64,
     pub hangs: u64,
-    /// Ended as it should, but said what it should not, or left something behind.
+    /// Ended as it should, but printed what it should not, or left something behind.
     pub odd: u64,
     pub memory_peak_mib: f64,
     pub slowest_s: f64,
-    /// The first of each kind.
+    /// First finding of each kind.
     pub findings: Vec<String>,
 }
 
@@ -86,7 +84,7 @@ impl Outcome {
         }
     }
 
-    /// Counts a finding; whether it is the first of its kind.
+    /// Counts a finding; returns whether it is the first of its kind.
     fn find(&mut self, fault: &Fault, how: &str) -> bool {
         match fault {
             Fault::Panic(_) => self.panics += 1,
@@ -125,7 +123,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Does `one` with each of `all`, several at a time; outcomes in the order of `all`.
+/// Calls `one` with each of `all`, several at a time; returns the outcomes in the order of `all`.
 fn each<T: Sync, O: Send>(all: &[T], jobs: usize, one: impl Fn(&T) -> O + Sync) -> Vec<O> {
     let (next, outcomes) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     thread::scope(|scope| {
@@ -146,7 +144,7 @@ fn each<T: Sync, O: Send>(all: &[T], jobs: usize, one: impl Fn(&T) -> O + Sync) 
     outcomes.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
-/// Copies a directory with all that is in it.
+/// Copies a directory with everything in it.
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("temporary files can be made");
     for entry in std::fs::read_dir(from).expect("the fixtures can be read").flatten() {

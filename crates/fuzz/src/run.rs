@@ -1,4 +1,4 @@
-//! The targets that were asked for, several at once.
+//! Runs the requested targets, several at a time.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -10,7 +10,7 @@ use blockstone_fuzz::{TARGETS, Target, find};
 use super::options::Options;
 use super::supervise;
 
-/// Runs the targets; whether nothing was found.
+/// Runs the targets; returns whether nothing was found.
 pub fn run(options: &Options) -> Result<bool> {
     let targets = chosen(&options.targets)?;
     if options.list {

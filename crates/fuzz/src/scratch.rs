@@ -1,4 +1,4 @@
-//! Directories for parsers that read files, one a thread and use.
+//! Directories for parsers that read files, one per thread and use.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ thread_local! {
     static DIRS: RefCell<HashMap<&'static str, TempDir>> = RefCell::default();
 }
 
-/// The directory of that name, which `make` fills when it is asked for first.
+/// Returns the directory of that name, which `make` fills on first use.
 pub fn dir(name: &'static str, make: impl FnOnce(&Path)) -> PathBuf {
     let known = DIRS.with_borrow(|dirs| dirs.get(name).map(|dir| dir.path().to_owned()));
     known.unwrap_or_else(|| {

@@ -1,6 +1,6 @@
-//! Makes an input small that shows a fault.
+//! Shrinks an input that shows a fault.
 
-/// The smallest input found with at most `tries` calls of `shows`, which `input` passes.
+/// Returns the smallest input found with at most `tries` calls of `shows`, which `input` passes.
 pub fn shrunk(input: &[u8], mut tries: usize, mut shows: impl FnMut(&[u8]) -> bool) -> Vec<u8> {
     let mut best = input.to_vec();
     let mut size = best.len().div_ceil(2);
@@ -19,7 +19,7 @@ pub fn shrunk(input: &[u8], mut tries: usize, mut shows: impl FnMut(&[u8]) -> bo
                 at = end;
             }
         }
-        // What was left may have become removable.
+        // Bytes that were kept may have become removable.
         if best.len() == before || size > 64 {
             size /= 2;
         }
@@ -27,7 +27,7 @@ pub fn shrunk(input: &[u8], mut tries: usize, mut shows: impl FnMut(&[u8]) -> bo
     plain(best, tries, shows)
 }
 
-/// Bytes that do not matter become zeros of text.
+/// Replaces bytes that do not matter by the digit zero.
 fn plain(mut best: Vec<u8>, tries: usize, mut shows: impl FnMut(&[u8]) -> bool) -> Vec<u8> {
     for at in 0..best.len().min(tries) {
         let byte = best[at];

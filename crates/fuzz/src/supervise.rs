@@ -18,12 +18,12 @@ use tempfile::TempDir;
 use super::options::Options;
 use super::worker::{Progress, save};
 
-/// An input that takes longer hangs.
+/// An input that takes longer than this hangs.
 const HANG: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(50);
-/// Aborts of one target after which its run ends.
+/// Number of aborts of one target after which its run ends.
 const ABORTS_MAX: usize = 8;
-/// Processes that are started to make the input of an abort small.
+/// Maximum number of processes started to shrink the input of an abort.
 const SHRINKING_TRIES: usize = 400;
 
 pub const HEADING: &str =
@@ -77,7 +77,7 @@ pub fn target(target: &'static Target, options: &Options) -> Result<Outcome> {
     Ok(Outcome { name: target.name, progress, elapsed: start.elapsed(), findings })
 }
 
-/// A directory in memory if there is one, for the files of workers.
+/// Returns a directory for the files of workers, in memory if possible.
 fn scratch() -> Result<TempDir> {
     let memory = Path::new("/dev/shm");
     let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
@@ -101,7 +101,7 @@ impl Files {
     }
 }
 
-/// Runs one worker; how it ended, if not by itself.
+/// Runs one worker; returns how it ended, if that is a finding.
 fn run(
     target: &Target,
     options: &Options,
@@ -117,7 +117,8 @@ fn run(
     Ok(watch(&mut worker, || Progress::read(&files.progress))?.err())
 }
 
-/// Waits for a process; why it is a finding how it ended. What no longer moves is killed.
+/// Waits for a process, and kills one that no longer moves. Returns its status, or why its end is a
+/// finding.
 fn watch<T: PartialEq>(
     child: &mut Child,
     look: impl Fn() -> T,
@@ -141,21 +142,21 @@ fn watch<T: PartialEq>(
     }
 }
 
-/// This program again, with its temporary files in `dir`.
+/// Returns a command that runs this program again, with its temporary files in `dir`.
 fn itself(dir: &Path) -> Result<Command> {
     let mut command = Command::new(std::env::current_exe().context("find this program")?);
     command.env("TMPDIR", dir).stdin(Stdio::null());
     Ok(command)
 }
 
-/// What a process wrote last before it ended.
+/// Returns the last line that a process wrote before it ended.
 fn last_words(errors: &Path) -> String {
     let text = fs::read(errors).unwrap_or_default();
     let text = String::from_utf8_lossy(&text).into_owned();
     text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no words").to_owned()
 }
 
-/// Makes the input of an abort small and saves it.
+/// Shrinks the input of an abort and saves it.
 fn aborted(
     target: &Target,
     options: &Options,
@@ -174,7 +175,7 @@ fn aborted(
         });
         matches!(status, Ok(Err(_)))
     };
-    // Each try of a hang takes as long as a hang.
+    // Each try of a hang takes as long as the hang.
     let tries = if how.starts_with("hung") { 0 } else { SHRINKING_TRIES };
     let small = shrunk(&input, tries, aborts);
     let fault = Fault::Abort { how: how.to_owned() };

@@ -1,4 +1,4 @@
-//! Every target.
+//! All targets.
 
 mod copies;
 pub(crate) mod flash;
@@ -24,9 +24,9 @@ pub struct Target {
     pub name: &'static str,
     /// Valid inputs.
     pub seeds: fn() -> Vec<Vec<u8>>,
-    /// Feeds it; whether it took the input for valid.
+    /// Feeds an input; returns whether it was accepted as valid.
     pub run: fn(&[u8]) -> bool,
-    /// MiB of memory that one input may take.
+    /// Memory that one input may take, in MiB.
     pub heap_mib: u64,
     /// Whether any bytes are a valid input.
     pub refuses_nothing: bool,
@@ -40,7 +40,7 @@ const fn any(name: &'static str, seeds: fn() -> Vec<Vec<u8>>, run: fn(&[u8]) -> 
     Target { refuses_nothing: true, ..target(name, seeds, run) }
 }
 
-/// Each with what it reads.
+/// Targets, grouped by what they read.
 pub const TARGETS: &[Target] = &[
     // Recordings.
     target("manifest", recording::manifests, recording::manifest),
@@ -54,7 +54,7 @@ pub const TARGETS: &[Target] = &[
     target("scan", scans::documents, scans::scan),
     target("fingerprints", scans::fingerprint_files, scans::fingerprints),
     target("file_sets", scans::set_files, scans::sets),
-    // What copies leave and write.
+    // Files that copies leave and write.
     target("copy_sidecar", copies::sidecars, copies::sidecar),
     target("copy_manifest", copies::manifests, copies::manifest),
     // Files of other monitors.
@@ -90,7 +90,7 @@ pub const TARGETS: &[Target] = &[
     any("processes", host::process_files, host::process),
     // Log pages of devices.
     any("nvme", host::log_pages, host::log_page),
-    // What comes over networks.
+    // Data from networks.
     target("scrape", scrape::requests, scrape::scrape),
     target("meet", meet::conversations, meet::talk),
     target("postgres", server::postgres_answers, server::postgres),

@@ -13,7 +13,7 @@ use blockstone_fuzz::shrink::shrunk;
 use blockstone_fuzz::{Target, find};
 use clap::Args;
 
-/// Kinds of findings of one target after which its run ends.
+/// Number of kinds of findings of one target after which its run ends.
 const KINDS_MAX: usize = 12;
 const SHRINKING_TRIES: usize = 20_000;
 const SHRINKING_MAX: Duration = Duration::from_secs(20);
@@ -39,10 +39,10 @@ pub struct Once {
     cpu_ms: u64,
 }
 
-/// How far a worker came; it outlives the worker in a file.
+/// Progress of a worker, kept in a file that outlives the worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// The input that is being fed.
+    /// Number of the input that is being fed.
     pub number: u64,
     pub done: u64,
     pub accepted: u64,
@@ -75,7 +75,7 @@ impl Progress {
         file.write_all_at(&bytes, 0).context("write the progress")
     }
 
-    /// With what a later worker did.
+    /// Adds the progress of a later worker.
     pub fn and(self, later: Self) -> Self {
         Self {
             number: later.number,
@@ -132,7 +132,7 @@ pub fn work(work: &Work) -> Result<()> {
     progress.write(&progress_file)
 }
 
-/// The smallest input found with a fault of the same kind.
+/// Returns the smallest input found with a fault of the same kind.
 fn small(target: &Target, input: &[u8], fault: &Fault, limits: Limits) -> Vec<u8> {
     let start = Instant::now();
     shrunk(input, SHRINKING_TRIES, |candidate| {
@@ -150,7 +150,7 @@ pub fn save(dir: &Path, target: &str, kind: &str, input: &[u8]) -> Result<PathBu
     Ok(path)
 }
 
-/// Feeds a file; whether it is no finding.
+/// Feeds a file; returns whether it is not a finding.
 pub fn once(once: &Once) -> Result<bool> {
     let target = known(&once.target)?;
     let input = fs::read(&once.file).with_context(|| format!("read {}", once.file.display()))?;

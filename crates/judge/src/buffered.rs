@@ -1,5 +1,5 @@
-//! Rounds of sequential writes → how fast write(2) returns, how fast data are flushed, and how fast
-//! direct writes are.
+//! Rounds of sequential writes → the rate at which write(2) returns, the rate at which data are
+//! flushed, and the rate of direct writes.
 
 use blockstone_base::column::Cell;
 use blockstone_base::load::BUFFERED;
@@ -8,24 +8,24 @@ use blockstone_record::{RecordError, Recording, SeriesRow};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Sequential writes through the page cache, beside direct ones; rates in decimal megabytes a
-/// second.
+/// Sequential writes through the page cache, compared with direct ones; rates in decimal megabytes
+/// a second.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BufferedWrite {
-    /// Written in either way in each round.
+    /// Bytes written in either way in each round.
     pub written_bytes: u64,
-    /// The rate at which write(2) returned: that of the page cache.
+    /// Rate at which write(2) returned: that of the page cache.
     pub returned_mb_per_s: Estimate,
-    /// The rate until fsync(2) after them returned.
+    /// Rate including the fsync(2) that followed.
     pub flushed_mb_per_s: Estimate,
-    /// The rate of direct writes of the same bytes.
+    /// Rate of direct writes of the same bytes.
     pub direct_mb_per_s: Estimate,
 }
 
-/// Fewest rounds that give an interval.
+/// Fewest rounds for which there is an interval.
 const ENOUGH: usize = 3;
 
-/// The writes of a recording; none where they were not measured, or in too few rounds.
+/// Reads the writes of a recording. `None` if they were not measured, or in too few rounds.
 pub fn read(recording: &Recording) -> Result<Option<BufferedWrite>, RecordError> {
     if !recording.manifest.probes.iter().any(|info| info.probe == BUFFERED.probe) {
         return Ok(None);
@@ -47,14 +47,14 @@ pub fn read(recording: &Recording) -> Result<Option<BufferedWrite>, RecordError>
     Ok(of(&series.rows().filter_map(round).collect::<Vec<_>>()))
 }
 
-/// Of rounds: bytes, and nanoseconds of the three ways.
+/// Derives the figures from rounds: bytes, and nanoseconds of the three ways.
 fn of(rounds: &[[f64; 4]]) -> Option<BufferedWrite> {
-    // All rounds write as much.
+    // All rounds write the same number of bytes.
     let &[bytes, ..] = rounds.first().filter(|_| rounds.len() >= ENOUGH)?;
     let rate = |column: usize| {
         let times: Vec<f64> = rounds.iter().map(|round| round[column]).collect();
         let ns = stats::mean(&times)?.not_negative();
-        // A byte in a nanosecond is 1,000 MB/s.
+        // A byte per nanosecond is 1,000 MB/s.
         let of = |ns: f64| bytes * 1e3 / ns;
         let duration_ns = times.iter().sum::<f64>() as u64;
         let (low, high) = (of(ns.high), of(ns.low));

@@ -12,8 +12,8 @@ use crate::rules::registry;
 
 const NANOSECONDS: &str = "ns";
 
-/// What is compared of a recording: the summary figures, then the numbers of each point.
-/// `recording` is what it is called.
+/// Returns the figures of a recording that are compared: the summary figures, then the numbers of
+/// each point. `recording` is its name.
 pub fn source(recording: String, manifest: &Manifest, findings: &Findings) -> Source {
     let of_file = findings.points.iter().filter(|point| asks_for_the_file(point));
     let directness: BTreeSet<bool> = of_file.map(|point| point.load.direct).collect();
@@ -27,8 +27,8 @@ pub fn source(recording: String, manifest: &Manifest, findings: &Findings) -> So
     Source { recorded, figures: summary(findings).chain(points).collect() }
 }
 
-/// Points on the file as the settings ask for it: not the tool's own cost, and not the cached reads
-/// that are buffered whatever was asked.
+/// Returns whether a point measured the file as the settings ask for it. The tool's own cost does
+/// not, nor do the cached reads, some of which are buffered whatever the settings say.
 fn asks_for_the_file(point: &Point) -> bool {
     !matches!(point.group, Group::Overhead | Group::CachedRead)
 }
@@ -64,7 +64,8 @@ fn doubted(warned_by: &[String]) -> bool {
 
 type Reading = fn(&Point) -> f64;
 
-/// Reads the value of a headline figure from a point. Megabytes a second vary with operations.
+/// Returns how the value of a headline figure is read from a point. Megabytes a second vary with
+/// operations.
 fn reading(name: &str, figure: &Headline) -> Reading {
     match figure.unit.as_str() {
         NANOSECONDS if name.ends_with("_p50") => |p| p.latency.ns_p50.value,
@@ -74,10 +75,10 @@ fn reading(name: &str, figure: &Headline) -> Reading {
     }
 }
 
-/// The drift of a load that has a single window: the largest relative difference from other windows
-/// of the same load, such as the short window that it confirms. The drift of the reference was
-/// tried alone and is not enough: between calibrations of one disk, large reads moved by 10 %, but
-/// the reference did not move because a cap on requests limited it.
+/// Returns the drift of a load that has a single window: the largest relative difference from other
+/// windows of the same load, such as the short window that it confirms. The drift of the reference
+/// was tried alone and is not enough: between calibrations of one disk, large reads moved by 10 %,
+/// but the reference did not move because a cap on requests limited it.
 fn repeated(points: &[Point], once: &Point, of: Reading) -> f64 {
     if once.windows > 1 {
         return 0.0;
@@ -87,15 +88,15 @@ fn repeated(points: &[Point], once: &Point, of: Reading) -> f64 {
     others.map(moved).filter(|ratio| ratio.is_finite()).fold(0.0, f64::max)
 }
 
-/// What is expected of another recording, by the windows of the reference point: the prediction
-/// interval t·s·√(1 + 1/k) of their k rates, from that of their mean, t·s ÷ √k.
+/// Returns the relative drift expected of another recording, by the windows of the reference point:
+/// the prediction interval t·s·√(1 + 1/k) of their k rates, less that of their mean, t·s ÷ √k.
 fn drift_ratio(points: &[Point]) -> f64 {
     let reference = points.iter().find(|point| point.group == Group::Reference);
     reference
         .map_or(0.0, |point| point.iops.relative_half_width() * f64::from(point.windows + 1).sqrt())
 }
 
-/// Drift moves whole windows, which their own samples cannot show.
+/// Returns the figures of a point. Drift moves whole windows, which their own samples cannot show.
 fn of_point(point: &Point, drift_ratio: f64) -> impl Iterator<Item = Figure> {
     type Read = fn(&Point) -> Estimate;
     const NUMBERS: [(&str, &str, Read); 4] = [
@@ -119,7 +120,8 @@ fn of_point(point: &Point, drift_ratio: f64) -> impl Iterator<Item = Figure> {
     })
 }
 
-/// How many operations are in flight, by what: a latency follows from it.
+/// Describes the operations in flight: how many, and of which engine or sync method. A latency
+/// depends on them.
 fn load(load: &LoadSpec) -> String {
     let by = load.sync.map_or(load.engine.as_str(), |sync| sync.name());
     format!("{by}, {} in flight", load.in_flight())

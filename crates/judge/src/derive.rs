@@ -11,15 +11,16 @@ use blockstone_record::manifest::{Group, Manifest, Phase};
 use crate::findings::{CpuCost, Evidence, Latency, Point, TargetShare};
 use crate::window::{Tick, Window, by_label};
 
-/// One point for each label, in the order in which they were first measured. A window with fewer
-/// than three ticks or without a completed operation gives no number, and therefore no point.
+/// Returns one point for each label, in the order in which they were first measured. A window with
+/// fewer than three ticks or without a completed operation yields no number, and therefore no
+/// point.
 pub fn points(manifest: &Manifest, windows: &[Window]) -> Vec<Point> {
     by_label(manifest, windows).iter().filter_map(|repeats| point(manifest, repeats)).collect()
 }
 
-/// How far the reference moved: (greatest − least) ÷ mean of its windows' rates, beyond one release
-/// of a device that completes in bursts: that much its short windows differ by where they begin.
-/// `None` with fewer than two.
+/// Returns how far the reference moved: (greatest − least) ÷ mean of its windows' rates, less one
+/// release of a device that completes in bursts: its short windows differ by that much depending on
+/// where they begin. `None` with fewer than two windows.
 pub fn drift_ratio(manifest: &Manifest, windows: &[Window]) -> Option<f64> {
     let tracks = windows
         .iter()
@@ -66,7 +67,7 @@ fn point(manifest: &Manifest, repeats: &[&Window]) -> Option<Point> {
         background,
         windows: usable.len() as u32,
         iops,
-        // The rate of bytes stands on operations, not on bytes.
+        // The rate of bytes rests on operations, not on bytes.
         mb_per_s: Estimate { samples: iops.samples, ..mb_per_s },
         latency: latency(&usable, &histogram, u64::from(load.in_flight())),
         cpu: cpu(&usable),
@@ -125,8 +126,8 @@ fn latency(windows: &[&Window], all: &LatencyHistogram, in_flight: u64) -> Laten
     }
 }
 
-/// Mean latency of a window: the growth of the latency sum over the operations, so that its
-/// interval counts neighbouring slices as related, as the rate's does.
+/// Returns the mean latency of a window: the growth of the latency sum over the operations, so that
+/// its interval treats neighbouring slices as correlated, as that of the rate does.
 fn mean_latency(window: &Window) -> Estimate {
     mean_of(&window.ticks).unwrap_or_else(|| {
         let value = window.histogram.mean_ns();
@@ -142,7 +143,7 @@ fn mean_of(ticks: &[Tick]) -> Option<Estimate> {
     Some(Estimate { samples, duration_ns, ..mean })
 }
 
-/// What each of several targets had of a point.
+/// Returns the share of a point's load that each of several targets had.
 fn shares(windows: &[&Window]) -> Vec<TargetShare> {
     let paths = windows.first().into_iter().flat_map(|window| &window.shares);
     paths.map(|(path, _)| share(windows, path)).collect()
@@ -164,15 +165,15 @@ fn share(windows: &[&Window], path: &str) -> TargetShare {
     }
 }
 
-/// The share of all processor time that was spent by others than this process, interrupts aside:
-/// of all kinds of load, and of other processes' user code alone.
+/// Shares of all processor time spent by anything but this process, interrupts excluded: by all
+/// kinds of load, and by user code alone.
 pub struct Foreign {
     pub busy_ratio: f64,
     /// User time only: no kernel thread that works for our own I/O is in it.
     pub user_ratio: f64,
 }
 
-/// Foreign processor time of the windows.
+/// Returns the foreign processor time of the windows.
 pub fn foreign(windows: &[&Window]) -> Result<Foreign, Missing> {
     let host = |columns: &[&str]| total(windows, |w| w.host.sum(columns));
     let process = |column: &str| total(windows, |w| w.process.get(column));
@@ -185,7 +186,7 @@ pub fn foreign(windows: &[&Window]) -> Result<Foreign, Missing> {
     })
 }
 
-/// Share of time in which the hypervisor ran other guests.
+/// Returns the share of time in which the hypervisor ran other guests.
 pub fn steal_ratio(windows: &[&Window]) -> Known {
     host_share(windows, &["cpu_steal_ns"])
 }
@@ -198,7 +199,7 @@ fn host_share(windows: &[&Window], columns: &[&str]) -> Known {
 fn cpu(windows: &[&Window]) -> CpuCost {
     let ops = windows.iter().map(|window| window.completed_ops()).sum::<u64>().max(1) as f64;
     let per_io = |column: &str| total(windows, |w| w.process.get(column)).map(|all| all / ops).ok();
-    // Spinning until an operation is due is no part of its cost.
+    // Spinning until an operation is due is not part of its cost.
     let spun = total(windows, |w| w.spin_ns_sum).map_or(0.0, |all| all / ops);
     CpuCost {
         user_ns_per_io: per_io("cpu_user_ns").map(|all| (all - spun).max(0.0)),
@@ -246,8 +247,8 @@ fn evidence(load: &LoadSpec, windows: &[&Window]) -> Evidence {
     }
 }
 
-/// The columns of bytes, requests and request time in an operation's direction, or in both;
-/// `process` and `block` call the bytes the same.
+/// Returns the columns of bytes, requests and request time in an operation's direction, or in both;
+/// `process` and `block` use the same name for bytes.
 pub const fn columns(op: Op) -> [&'static [&'static str]; 3] {
     match op {
         Op::Read => [&["read_bytes"], &["read_ios"], &["read_ns"]],
@@ -263,7 +264,7 @@ fn total(windows: &[&Window], get: impl Fn(&Window) -> Grown) -> Known {
     windows.iter().map(|window| get(window)).sum::<Grown>().map(|sum| sum as f64)
 }
 
-/// The growth of counters of the named device in a window, summed.
+/// Returns the summed growth of counters of the named device in a window.
 pub fn device(window: &Window, name: &str, columns: &[&str]) -> Grown {
     let device = window.devices.iter().find(|(device, _)| device == name);
     device.ok_or(Missing::Unknown)?.1.sum(columns)
@@ -355,7 +356,7 @@ mod tests {
         let ticks = fixture.windows[0].ticks.clone();
         fixture.windows[0].ticks.truncate(2);
         assert!(points(&fixture.manifest, &fixture.windows).is_empty());
-        // Three ticks of which two are the same instant bound nothing either.
+        // Three ticks of which two are at the same instant bound nothing either.
         fixture.windows[0].ticks = vec![ticks[0], ticks[0], ticks[1]];
         assert!(points(&fixture.manifest, &fixture.windows).is_empty());
     }
@@ -374,7 +375,7 @@ mod tests {
         let point = single(&fixture);
         assert!((point.cpu.foreign_busy_ratio.unwrap() - 0.25).abs() < 1e-6);
         assert!(point.cpu.host_busy_ratio.unwrap() > 0.375);
-        // Two clocks that disagree must not give less than nothing.
+        // Two clocks that disagree must not yield a negative time.
         fixture.windows[0].host.set("cpu_user_ns", 0);
         fixture.windows[0].host.set("cpu_system_ns", 0);
         assert!(single(&fixture).cpu.foreign_busy_ratio.unwrap().abs() < 1e-12);
@@ -393,7 +394,7 @@ mod tests {
         assert!((drift - 0.2).abs() < 1e-6, "{drift}");
     }
 
-    /// The drift of windows of 12 ticks under a throttle that releases at each fifth.
+    /// Returns the drift of windows of 12 ticks under a throttle that releases at every fifth tick.
     fn drift_in_bursts(levels: [f64; 3]) -> f64 {
         let mut fixture = Fixture::empty();
         for (index, level) in levels.into_iter().enumerate() {
@@ -407,7 +408,7 @@ mod tests {
 
     #[test]
     fn windows_that_hold_a_release_more_or_less_have_not_moved() {
-        // Two, three and two releases are counted: a difference of 43 % of their mean.
+        // The windows count two, three and two releases: a difference of 43 % of their mean.
         assert!(drift_in_bursts([3_000.0; 3]).abs() < 1e-9);
         assert!(drift_in_bursts([3_000.0, 6_000.0, 3_000.0]) > 0.4);
     }

@@ -1,5 +1,5 @@
-//! What a recording says once it is derived: points with their rates, latencies and evidence, the
-//! summary figures, and the verdicts. Reports render this and nothing else.
+//! Findings derived from a recording: points with their rates, latencies and evidence, the summary
+//! figures, and the verdicts. Reports render this and nothing else.
 
 use blockstone_base::histogram::LatencyHistogram;
 use blockstone_base::load::LoadSpec;
@@ -23,25 +23,26 @@ pub struct Findings {
     pub summary: Vec<(String, Figure)>,
     /// One for each rule of the registry, in its order.
     pub verdicts: Vec<Verdict>,
-    /// How far the reference point moved over the run: (greatest − least) ÷ mean of its windows.
+    /// Movement of the reference point over the run: (greatest − least) ÷ mean of its windows.
     pub drift_ratio: Option<f64>,
-    /// How long flushes take by what was written before them; none where that was not measured.
+    /// Time of flushes as a function of the bytes written before them; `None` if that was not
+    /// measured.
     pub flush_slope: Option<FlushSlope>,
-    /// Sequential writes through the page cache; none where they were not measured.
+    /// Sequential writes through the page cache; `None` if they were not measured.
     pub buffered_write: Option<BufferedWrite>,
-    /// Visits of cached blocks; none where they were not measured.
+    /// Visits of cached blocks; `None` if they were not measured.
     pub cached_visits: Option<CachedVisits>,
-    /// What was written before anything was measured; none without preconditioning.
+    /// Writes before anything was measured; `None` without preconditioning.
     pub precondition: Option<Precondition>,
 }
 
 impl Findings {
-    /// Whether no verdict condemns any number. False makes a run end with exit code 3.
+    /// Returns whether no verdict condemns any number. If false, the run ends with exit code 3.
     pub fn trustworthy(&self) -> bool {
         self.condemned().next().is_none()
     }
 
-    /// The verdicts that strike numbers through.
+    /// Returns the verdicts that strike numbers through.
     pub fn condemned(&self) -> impl Iterator<Item = &Verdict> {
         self.verdicts.iter().filter(|verdict| verdict.condemns())
     }
@@ -50,15 +51,15 @@ impl Findings {
 /// One measured load.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Point {
-    /// Its label, unique in the findings.
+    /// Label of the point, unique in the findings.
     pub label: String,
-    /// The question it answers.
+    /// Question that the point answers.
     pub group: Group,
-    /// The load.
+    /// Load that was measured.
     pub load: LoadSpec,
-    /// The load that ran beside it, and its throughput in decimal megabytes a second.
+    /// Load that ran in the background, and its throughput in decimal megabytes a second.
     pub background: Option<(LoadSpec, Estimate)>,
-    /// How many windows were pooled.
+    /// Number of windows pooled.
     pub windows: u32,
     /// Operations a second.
     pub iops: Estimate,
@@ -66,11 +67,11 @@ pub struct Point {
     pub mb_per_s: Estimate,
     /// Latency from the intended start.
     pub latency: Latency,
-    /// Cost to the processors.
+    /// Processor cost of an I/O.
     pub cpu: CpuCost,
-    /// What other layers saw of the same window.
+    /// Evidence of other layers about the same window.
     pub evidence: Evidence,
-    /// What each of several targets had of it; absent for one.
+    /// Part of the load that each of several targets had; absent for one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<TargetShare>,
     /// Rate of each tick inside the window(s), operations a second.
@@ -79,9 +80,9 @@ pub struct Point {
     /// All latencies of the window(s).
     #[serde(skip)]
     pub histogram: LatencyHistogram,
-    /// Why the last window closed.
+    /// Reason why the last window closed.
     pub stop: Stop,
-    /// Rules that condemn this point; empty when it stands.
+    /// Rules that condemn this point; empty if it stands.
     pub condemned_by: Vec<String>,
     /// Rules that warn of this point.
     pub warned_by: Vec<String>,
@@ -91,7 +92,7 @@ pub struct Point {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TargetShare {
     pub path: String,
-    /// Operations a second; null where too few completed to say.
+    /// Operations a second; null if too few completed.
     pub iops: Option<Estimate>,
     /// Decimal megabytes a second, likewise.
     pub mb_per_s: Option<Estimate>,
@@ -111,7 +112,7 @@ pub struct Latency {
     pub ns_min: u64,
     pub ns_max: u64,
     /// Operations that had not completed at the window's end. Quantiles that these decide are lower
-    /// bounds: the high end of their interval is null. None in recordings of older versions.
+    /// bounds: the high end of their interval is null. Null in recordings of older versions.
     pub unfinished: Option<u64>,
     /// Mean delay of submissions behind their intended start (open loop; zero in a closed loop).
     #[schemars(with = "Option<f64>")]
@@ -120,7 +121,7 @@ pub struct Latency {
     pub lag_ns_max: u64,
 }
 
-/// Processor cost of one I/O in this window; `None` where it was not measured.
+/// Processor cost of one I/O in this window; null if it was not measured.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct CpuCost {
     /// User time of this process per I/O.
@@ -131,34 +132,34 @@ pub struct CpuCost {
     pub switches_voluntary_per_io: Option<f64>,
     /// Involuntary context switches per I/O.
     pub switches_involuntary_per_io: Option<f64>,
-    /// Time this process's threads were runnable but not running, per I/O.
+    /// Time that threads of this process were runnable but not running, per I/O.
     pub run_queue_ns_per_io: Option<f64>,
     /// Busy share of all processors, 0 to 1.
     pub host_busy_ratio: Option<f64>,
-    /// Busy share of all processors that was not this process, interrupts aside, 0 to 1.
+    /// Busy share of all processors without this process and without interrupts, 0 to 1.
     pub foreign_busy_ratio: Option<f64>,
-    /// Share of time the hypervisor ran other guests, 0 to 1.
+    /// Share of time in which the hypervisor ran other guests, 0 to 1.
     pub steal_ratio: Option<f64>,
 }
 
-/// The same window as three layers saw it.
+/// Evidence of three layers about the same window.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Evidence {
-    /// Bytes the load generator completed.
+    /// Bytes that the load generator completed.
     pub completed_bytes: u64,
-    /// Bytes the kernel charged to this process as storage I/O (`/proc/self/io`).
+    /// Bytes that the kernel charged to this process as storage I/O (`/proc/self/io`).
     pub process_bytes: Option<u64>,
-    /// Whether these are left out because they are more than was written by calls and moved by
-    /// disks: the kernel charges whole folios.
+    /// Whether `process_bytes` is left out because it is more than was written by calls and moved
+    /// by disks: the kernel charges whole folios.
     pub process_overcharged: bool,
-    /// Pages that this process added to the page cache of the files under load, counted in the
-    /// kernel: none by direct I/O. Null where they were not counted.
+    /// Pages of the files under load that this process added to the page cache, counted in the
+    /// kernel; direct I/O adds none. Null if they were not counted.
     pub added_pages: Option<u64>,
-    /// Bytes the target's top device moved in the load's direction.
+    /// Bytes that the target's top device moved in the load's direction.
     pub device_bytes: Option<u64>,
     /// Requests of that device in the load's direction.
     pub device_ios: Option<u64>,
-    /// Cache flushes that reached the chain: the most that one of its devices counted, because the
+    /// Cache flushes that reached the chain: the highest count of any of its devices, since the
     /// kernel counts them on whole disks only.
     pub device_flushes: Option<u64>,
     /// Mean time of a request on that device, in nanoseconds.
@@ -167,7 +168,7 @@ pub struct Evidence {
     pub stamps_verified: u64,
     /// Blocks whose payload was checked.
     pub checksums_verified: u64,
-    /// Blocks that were not what had been written.
+    /// Blocks that did not contain what had been written.
     pub mismatches: u64,
     /// Operations that failed.
     pub failed_ops: u64,

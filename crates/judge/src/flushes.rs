@@ -1,11 +1,11 @@
-//! The flushes of a recording, one by one.
+//! Individual flushes of a recording.
 
 use blockstone_base::column::Cell;
 pub use blockstone_base::flushes::{Flush, FlushSlope, FlushTime, slope};
 use blockstone_base::load::FLUSHES;
 use blockstone_record::{RecordError, Recording};
 
-/// The flushes of a recording; none where they were not measured.
+/// Reads the flushes of a recording; empty if they were not measured.
 pub fn read(recording: &Recording) -> Result<Vec<Flush>, RecordError> {
     if !recording.manifest.probes.iter().any(|info| info.probe == FLUSHES.probe) {
         return Ok(Vec::new());

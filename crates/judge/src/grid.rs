@@ -1,5 +1,5 @@
 //! A grid of runs: the same workload at every combination of a few settings, each run several
-//! times, and what came of it.
+//! times, with the results.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 
 pub const GRID_SCHEMA: &str = "blockstone.grid/1";
 
-/// The file beside the recordings that holds the plan.
+/// Name of the plan's file in the directory of the recordings.
 pub const PLAN_FILE: &str = "grid.json";
 
-/// Figures that a grid shows, where they were measured.
+/// Figures that a grid shows if they were measured.
 pub const FIGURES: [&str; 27] = [
     "operations_per_s",
     "transactions_per_s",
@@ -45,97 +45,97 @@ pub const FIGURES: [&str; 27] = [
     "db_time_remainder_ratio",
 ];
 
-/// What was run.
+/// Settings and recordings of a grid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// [`GRID_SCHEMA`].
+    /// Always [`GRID_SCHEMA`].
     pub schema: String,
-    /// What varies, slowest first.
+    /// Settings that vary, slowest first.
     pub axes: Vec<Axis>,
-    /// Every combination.
+    /// Every combination of their values.
     pub cells: Vec<PlannedCell>,
 }
 
 /// A setting and its values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Axis {
-    /// The setting, as the command line names it.
+    /// Name of the setting on the command line.
     pub name: String,
-    /// Its values, as they were given.
+    /// Values of the setting, as they were given.
     pub values: Vec<String>,
 }
 
-/// One combination, and the directories of its recordings beside the plan.
+/// One combination, and the directories of its recordings next to the plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedCell {
-    /// One value an axis.
+    /// One value per axis.
     pub values: Vec<String>,
-    /// One recording a repeat; none where it is impossible.
+    /// One recording per repeat; empty if the combination is impossible.
     pub recordings: Vec<String>,
-    /// Why the target cannot do it; absent where it can.
+    /// Why the target cannot run the combination; absent if it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub impossible: Option<String>,
 }
 
-/// What came of it.
+/// Results of a grid.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Grid {
-    /// What varied.
+    /// Settings that varied.
     pub axes: Vec<Axis>,
-    /// Every combination.
+    /// Every combination of their values.
     pub cells: Vec<Cell>,
 }
 
-/// One combination.
+/// Results of one combination.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Cell {
-    /// One value an axis.
+    /// One value per axis.
     pub values: Vec<String>,
-    /// Why the target cannot do it; null where it can.
+    /// Why the target cannot run the combination; null if it can.
     pub impossible: Option<String>,
-    /// Runs that came to their end.
+    /// Number of runs that completed.
     pub complete: usize,
-    /// Those that did not, and why.
+    /// Runs that did not complete, and why.
     pub failed: Vec<String>,
-    /// Of [`FIGURES`] those that all complete runs have.
+    /// Those of [`FIGURES`] that all complete runs have.
     pub figures: Vec<CellFigure>,
-    /// The same beside those of the first combination; empty for that one.
+    /// Each figure compared with that of the first combination; empty for that one.
     pub against_first: Vec<Against>,
 }
 
-/// A figure of a combination beside that of the first.
+/// A figure of a combination compared with that of the first.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Against {
-    /// Its name.
+    /// Name of the figure, for scripts.
     pub name: &'static str,
-    /// For people.
+    /// Title for people.
     pub title: String,
-    /// This combination ÷ the first, of the means of their runs; null where nothing happened.
+    /// Mean of this combination's runs ÷ that of the first; null if nothing happened.
     pub ratio: Option<Estimate>,
-    /// What may be said of it.
+    /// What can be said of the ratio.
     pub outcome: Outcome,
-    /// Rules that condemn it in any run of either.
+    /// Rules that condemn the figure in any run of either combination.
     pub condemned_by: Vec<String>,
 }
 
-/// A figure of a cell over its runs.
+/// A figure of a combination over its runs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CellFigure {
-    /// Its name.
+    /// Name of the figure, for scripts.
     pub name: &'static str,
-    /// For people.
+    /// Title for people.
     pub title: String,
-    /// Its unit.
+    /// Unit of the value.
     pub unit: String,
-    /// The median of the runs.
+    /// Median of the runs.
     pub value: f64,
-    /// The least and greatest of the runs: with few of them, that is all that can be said.
+    /// Least value of the runs. With few of them, the range is all that can be said.
     pub low: f64,
-    /// … the greatest.
+    /// Greatest value of the runs.
     pub high: f64,
-    /// Rules that condemn it in any of the runs.
+    /// Rules that condemn the figure in any of the runs.
     pub condemned_by: Vec<String>,
-    /// Each run's.
+    /// Estimate of each run.
     #[serde(skip)]
     runs: Vec<Estimate>,
 }
@@ -158,14 +158,14 @@ impl CellFigure {
 }
 
 impl Plan {
-    /// Whether every combination has one value an axis.
+    /// Returns whether every combination has one value per axis.
     pub fn is_whole(&self) -> bool {
         self.cells.iter().all(|cell| cell.values.len() == self.axes.len())
     }
 }
 
 impl Axis {
-    /// Every combination of the values of `axes`, the last one varying fastest.
+    /// Returns every combination of the values of `axes`, the last one varying fastest.
     pub fn combinations(axes: &[Self]) -> Vec<Vec<String>> {
         axes.iter().fold(vec![Vec::new()], |all, axis| {
             let longer = |values: &Vec<String>| {
@@ -186,7 +186,8 @@ impl Cell {
 }
 
 impl Grid {
-    /// The grid of `plan`, whose recordings `open` gives; what it does not give has failed.
+    /// Reads the grid of `plan`; `open` returns the manifest of a recording. A recording that it
+    /// cannot open counts as failed.
     pub fn read(plan: &Plan, mut open: impl FnMut(&str) -> Result<Manifest, String>) -> Self {
         let cells = plan.cells.iter().map(|cell| {
             let (mut manifests, mut failed) = (Vec::new(), Vec::new());
@@ -206,7 +207,7 @@ impl Grid {
         if let Some((first, others)) = cells.split_first_mut() {
             for cell in others {
                 let beside = |it: &CellFigure| Some(it.against(first.figure(it.name)?));
-                // A share is neither faster nor slower than another.
+                // A share cannot be faster or slower than another.
                 let rates = cell.figures.iter().filter(|it| !it.unit.starts_with("of "));
                 cell.against_first = rates.filter_map(beside).collect();
             }
@@ -214,7 +215,7 @@ impl Grid {
         Self { axes: plan.axes.clone(), cells }
     }
 
-    /// Whether every run came to its end and no figure is condemned.
+    /// Returns whether every run completed and no figure is condemned.
     pub fn trustworthy(&self) -> bool {
         self.cells.iter().all(|cell| {
             cell.failed.is_empty()

@@ -1,12 +1,12 @@
 //! Recordings → findings: points with their rates, latencies and evidence, the headline figures,
-//! and verdicts on whether these may be believed. [`compare`] hands them to a comparison.
+//! and verdicts on whether these can be believed. [`compare`] hands them to a comparison.
 //!
-//! Must not know: the machine. Everything comes from the recording, so that the same recording
-//! gives the same findings anywhere, any time. Nor does it know how findings are rendered.
+//! Must not know: the machine. Everything is taken from the recording, so that the same recording
+//! yields the same findings anywhere, any time. Nor does it know how findings are rendered.
 //!
-//! The main type is [`Findings`]; its way is
-//! recording → [`window`] → [`derive`] → [`summary`] → [`rules`]. A workload run has findings of
-//! its own, [`RunFindings`]. A new rule is one file in `rules/` and a line in its registry.
+//! The main type is [`Findings`]; it is made in the steps recording → [`window`] → [`derive`] →
+//! [`summary`] → [`rules`]. A workload run has findings of its own, [`RunFindings`]. A new rule is
+//! one file in `rules/` and a line in its registry.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -51,8 +51,8 @@ pub use run::RunFindings;
 use visits::CachedVisits;
 use window::Window;
 
-/// Derives and judges a recording. What it lacks is no error: a figure without support is absent,
-/// and a rule without evidence is inconclusive.
+/// Derives and judges a recording. Missing data are not an error: a figure without support is
+/// absent, and a rule without evidence is inconclusive.
 pub fn find(recording: &Recording) -> Result<Findings, RecordError> {
     let windows = window::read(recording)?;
     let mut findings = find_in(&recording.manifest, &windows, &flushes::read(recording)?);
@@ -62,7 +62,7 @@ pub fn find(recording: &Recording) -> Result<Findings, RecordError> {
     Ok(findings)
 }
 
-/// The same from windows and flushes that were already read.
+/// Derives and judges windows and flushes that were already read.
 pub fn find_in(manifest: &Manifest, windows: &[Window], flushes: &[Flush]) -> Findings {
     let points = derive::points(manifest, windows);
     let drift_ratio = derive::drift_ratio(manifest, windows);
@@ -95,7 +95,7 @@ pub fn find_in(manifest: &Manifest, windows: &[Window], flushes: &[Flush]) -> Fi
 }
 
 /// Derives and judges a run; with the manifest of a calibration of the same path, also against
-/// that. As in [`find`], what it lacks is no error.
+/// that. As in [`find`], missing data are not an error.
 pub fn find_run(
     recording: &Recording,
     calibration: Option<&Manifest>,
@@ -107,7 +107,7 @@ pub fn find_run(
     })
 }
 
-/// The verdicts on what was watched of a host and its databases in an interval.
+/// Returns the verdicts on what was watched of a host and its databases in an interval.
 pub fn judge_watch(interval: &Interval) -> Vec<Verdict> {
     judge(registry::WATCH, &Observed { interval: *interval, run: None })
 }

@@ -1,4 +1,5 @@
-//! Reads and writes in a fixed proportion, beside what follows from the rates of either alone.
+//! Reads and writes in a fixed proportion, compared with what the rates of reads and writes alone
+//! predict.
 
 use blockstone_base::load::Op;
 use blockstone_base::stats::Estimate;
@@ -6,10 +7,10 @@ use blockstone_record::manifest::Group;
 
 use crate::findings::Point;
 
-/// A mix, with as many operations in flight as either alone.
+/// A mix, with as many operations in flight as reads alone and writes alone had.
 #[derive(Clone, Copy, Debug)]
 pub struct Mix<'a> {
-    /// How many of 100 operations are reads.
+    /// Reads out of 100 operations.
     pub read_pct: u32,
     /// The mix as it was measured.
     pub point: &'a Point,
@@ -19,7 +20,8 @@ pub struct Mix<'a> {
     pub writes: &'a Point,
 }
 
-/// The mixes that were measured, in their order, where reads and writes alone were too.
+/// Returns the mixes that were measured, in their order, if reads and writes alone were measured
+/// too.
 pub fn of(points: &[Point]) -> Vec<Mix<'_>> {
     let group = || points.iter().filter(|point| point.group == Group::Mix);
     let alone = |op| group().find(|point| point.load.op == op);
@@ -32,17 +34,19 @@ pub fn of(points: &[Point]) -> Vec<Mix<'_>> {
 }
 
 impl Mix<'_> {
-    /// 1 ÷ (r/R + w/W): the rate of a device that reads or writes, one at the expense of the other.
+    /// Returns 1 ÷ (r/R + w/W): the rate of a device that reads or writes, one at the expense of
+    /// the other.
     pub fn formula_iops(&self) -> Estimate {
         self.follows(|share, reads, writes| 1.0 / (share / reads + (1.0 - share) / writes))
     }
 
-    /// The lesser of R/r and W/w: the rate where reads and writes have limits of their own.
+    /// Returns the lesser of R/r and W/w: the rate if reads and writes have separate limits.
     pub fn separate_iops(&self) -> Estimate {
         self.follows(|share, reads, writes| (reads / share).min(writes / (1.0 - share)))
     }
 
-    /// What grows with both rates, from the low ends of their intervals to the high ends.
+    /// Evaluates a function that grows with both rates, at the low and the high ends of their
+    /// intervals.
     fn follows(&self, rate: impl Fn(f64, f64, f64) -> f64) -> Estimate {
         let share = f64::from(self.read_pct) / 100.0;
         let (reads, writes) = (self.reads.iops, self.writes.iops);
@@ -55,7 +59,7 @@ impl Mix<'_> {
         }
     }
 
-    /// The rules that condemn the mix or what it is compared with.
+    /// Returns the rules that condemn the mix or what it is compared with.
     pub fn condemned_by(&self) -> Vec<String> {
         let mut rules: Vec<String> = Vec::new();
         for rule in [self.point, self.reads, self.writes].iter().flat_map(|p| &p.condemned_by) {

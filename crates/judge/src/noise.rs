@@ -1,5 +1,5 @@
-//! Noise by itself: what the writers achieved, and what whoever else uses the storage, and a
-//! database that was watched, got without it and beside it.
+//! Noise alone: what the writers achieved, and what other users of the storage, and a database that
+//! was watched, achieved without the noise and during it.
 
 use blockstone_base::stats::Estimate;
 use blockstone_figures::compare::{Better, compare};
@@ -12,22 +12,23 @@ use crate::findings::Point;
 use crate::run::{Noise, NoiseEffect, NoiseLatency, noise_mode};
 use crate::window;
 
-/// The names of its figures.
+/// Names of the figures of noise.
 pub const NAMES: [&str; 4] =
     ["write_mbps", "write_iops", "write_latency_ns_mean", "write_latency_ns_p99"];
 
 #[derive(Clone, Debug, Default)]
 pub struct NoiseFindings {
-    /// What was achieved, over all phases with noise; none where none came to a window.
+    /// Achieved by the writers over all phases with noise; `None` if none of these reached a
+    /// window.
     pub noise: Option<Noise>,
-    /// The writers as a point, with what other layers saw of them.
+    /// The writers as a point, with the evidence of other layers.
     pub point: Option<Point>,
-    /// Phases without noise and with it.
+    /// Number of phases without noise and with it.
     pub phases: (usize, usize),
     pub summary: Vec<(String, Figure)>,
 }
 
-/// A figure of others, in the terms of what probes count.
+/// A figure of others, as probes count it.
 struct Quantity {
     name: &'static str,
     title: &'static str,
@@ -36,9 +37,9 @@ struct Quantity {
 }
 
 enum Of {
-    /// Growth a second.
+    /// Growth per second.
     Rate(Counter),
-    /// Growth for each unit of another.
+    /// Growth of one counter per unit of another.
     Each(Counter, Counter),
 }
 
@@ -76,7 +77,7 @@ const fn event(object: &'static str, column: &'static str) -> Counter {
 const READ: &str = "session/db file sequential read";
 const SYNC: &str = "session/log file sync";
 
-/// What is held against each other, where it was measured. Writes to the device are none of it:
+/// Quantities that are compared, where they were measured. Writes to the device are not among them:
 /// most of them are the noise.
 const QUANTITIES: [Quantity; 11] = [
     Quantity {
@@ -150,7 +151,7 @@ const QUANTITIES: [Quantity; 11] = [
     },
 ];
 
-/// Derives what a recording of noise says. What it lacks is no error.
+/// Derives the findings of a recording of noise. Missing data are not an error.
 pub fn find(recording: &Recording) -> Result<NoiseFindings, RecordError> {
     let manifest = &recording.manifest;
     let history = History::read(recording)?;
@@ -207,7 +208,8 @@ fn summary(point: &Point) -> [(String, Figure); 4] {
 }
 
 impl Quantity {
-    /// Without and with noise; none where either was not measured, or nothing happened.
+    /// Returns the effect of noise on this quantity. `None` if it was not measured without and with
+    /// noise, or nothing happened.
     fn effect(
         &self,
         manifest: &Manifest,

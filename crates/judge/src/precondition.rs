@@ -1,4 +1,4 @@
-//! The phases of preconditioning → what was written and whether the rate of its rounds settled.
+//! The phases of preconditioning → the bytes written and whether the rate of the rounds settled.
 
 use blockstone_base::stats::{self, Estimate, SETTLED_ROUNDS};
 use blockstone_figures::rate;
@@ -8,14 +8,14 @@ use serde::Serialize;
 
 use crate::window::Window;
 
-/// What was written before anything was measured, to bring flash to its steady state.
+/// Writes before anything was measured that bring flash to its steady state.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Precondition {
     /// Bytes written, in order and at random.
     pub written_bytes: u64,
-    /// Those written in order, in two passes over all of it.
+    /// Bytes written in order, in two passes over the whole device or file.
     pub pass_bytes: u64,
-    /// The rounds of random writes, in their order.
+    /// Rounds of random writes, in their order.
     pub rounds: Vec<Round>,
     /// Whether the last five rounds were steady, as SNIA's Performance Test Specification defines
     /// it: their range is at most 20 % of their mean, that of the line fitted through them 10 %.
@@ -25,13 +25,13 @@ pub struct Precondition {
 /// A round of random writes.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Round {
-    /// Bytes written in it.
+    /// Bytes written in the round.
     pub written_bytes: u64,
     /// Writes a second.
     pub iops: Estimate,
 }
 
-/// `None` without preconditioning.
+/// Derives the preconditioning of a recording, `None` if there was none.
 pub fn find(manifest: &Manifest, windows: &[Window]) -> Option<Precondition> {
     let group = |window: &Window| manifest.phases[window.phase].group;
     if !windows.iter().any(|window| group(window) == Group::Precondition) {
@@ -57,13 +57,13 @@ pub fn find(manifest: &Manifest, windows: &[Window]) -> Option<Precondition> {
     })
 }
 
-/// Whether a phase wrote all of the device or test file in order.
+/// Returns whether a phase wrote the whole device or test file in order.
 pub(crate) fn is_pass(phase: &Phase) -> bool {
     phase.label == "precondition/fill" || phase.label == "layout"
 }
 
 impl Precondition {
-    /// `settled after 7 rounds`.
+    /// Returns the outcome in words: `settled after 7 rounds`.
     pub fn outcome(&self) -> String {
         match (self.rounds.len(), self.settled) {
             (0, _) => "no round of random writes".to_owned(),
@@ -73,7 +73,7 @@ impl Precondition {
         }
     }
 
-    /// The rounds over which it must have settled.
+    /// Returns the rounds over which the rate must have settled.
     pub fn last_rounds(&self) -> &[Round] {
         &self.rounds[self.rounds.len().saturating_sub(SETTLED_ROUNDS)..]
     }

@@ -1,5 +1,5 @@
 //! The rules for recordings: one file each, and a line in [`registry`] for each kind of recording
-//! that it judges.
+//! that the rule judges.
 
 mod above_calibration;
 pub mod above_link;
@@ -59,8 +59,8 @@ use crate::run::FIGURES;
 pub use evidence::{CalibrationRule, Case, Observed, RunCase, RunRule, WatchRule};
 use evidence::{beyond_sight, direct_elsewhere, file_system, in_memory, is_served, kernel_version};
 
-/// Marks the points that a verdict warns of and the figures and points that one
-/// condemns, and returns the verdicts.
+/// Marks the points that a verdict warns of and the figures and points that it condemns, and
+/// returns the verdicts.
 pub(crate) fn mark(
     judged: Vec<(Verdict, Vec<String>)>,
     summary: &mut [(String, Figure)],
@@ -89,7 +89,7 @@ fn all_figures() -> Vec<String> {
 }
 
 fn read_figures() -> Vec<String> {
-    // What was charged to processes is what the kernel knows, not what the database says.
+    // Figures of processes are the account of the kernel, not that of the database.
     let elsewhere = |name: &str| name.starts_with("logical") || name.starts_with("process");
     let about = |name: &&str| name.contains("read") && !elsewhere(name);
     FIGURES.iter().filter(|name| about(name)).map(|name| (*name).to_owned()).collect()

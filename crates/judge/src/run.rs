@@ -1,5 +1,5 @@
-//! What a workload run says once it is derived: load profile, database time and its waits, I/O by
-//! role and disk, latencies, the headline figures and the verdicts on them.
+//! Findings of a workload run: load profile, database time and its waits, I/O by role and disk,
+//! latencies, the headline figures and the verdicts on them.
 
 mod blocked;
 mod bulk_write;
@@ -42,65 +42,66 @@ pub use time::{Outside, of_server};
 pub use transactions::{TransactionCost, TransactionKind, Transactions};
 pub(crate) use window::RunWindow;
 
-/// All findings of one run. Everything counts from edge to edge of a window: the only one; the
-/// quiet one where noise was added in a second; of a matrix of scans the one with most bytes a
-/// second.
+/// All findings of one run. Everything is counted from edge to edge of one window: the only one;
+/// the quiet one if noise was added in a second; in a matrix of scans, the one with the most bytes
+/// a second.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct RunFindings {
-    /// Label of the window's phase; empty when the run did not come that far.
+    /// Label of the window's phase; empty if the run did not get that far.
     #[serde(skip)]
     pub label: String,
-    /// Length of the window; zero when the run did not come that far.
+    /// Length of the window; zero if the run did not get that far.
     #[serde(skip)]
     pub window_ns: u64,
-    /// Whether these are of a part of the window: what did not happen in it is listed as zero.
+    /// Whether these are the findings of a part of the window, which list what did not happen in it
+    /// as zero.
     #[serde(skip)]
     pub is_part: bool,
-    /// Sessions that ran.
+    /// Number of sessions that ran.
     #[serde(skip)]
     pub sessions: u64,
-    /// Why the window closed.
+    /// Reason why the window closed.
     #[serde(skip)]
     pub stop: Option<Stop>,
     /// Headline figures by name, in the order in which they should be read.
     #[serde(skip)]
     pub summary: Vec<(String, Figure)>,
-    /// What the database did, per second and per transaction.
+    /// Work of the database, per second and per transaction.
     pub load_profile: Vec<ProfileRow>,
-    /// Where the sessions spent their time; none for a target that does not say.
+    /// Breakdown of the sessions' time; null for a target that does not report it.
     pub db_time: Option<DbTime>,
-    /// Events of the sessions by descending time, then those of the background processes.
+    /// Wait events of the sessions by descending time, then those of the background processes.
     pub waits: Vec<Wait>,
-    /// Time of the sessions by class of wait, descending.
+    /// Time of the sessions by wait class, descending.
     pub classes: Vec<WaitClass>,
-    /// I/O of the database by the process that sent it.
+    /// I/O of the database by the role of the process that sent it.
     pub roles: Vec<Transfers>,
-    /// Claimed by the database, charged to its processes, done by the device.
+    /// I/O as claimed by the database, charged to its processes, and done by the device.
     pub ledger: Vec<LedgerRow>,
-    /// I/O as each disk of the disk group was sent it; mirrored writes count on each.
+    /// I/O sent to each disk of the disk group; mirrored writes count on each.
     pub disks: Vec<Transfers>,
-    /// The transactions of an order-entry mix; none of any other run.
+    /// The transactions of an order-entry mix; `None` for any other run.
     #[serde(skip)]
     pub transactions: Option<Transactions>,
-    /// The tables of a bulk write; none of any other run.
+    /// The tables of a bulk write; `None` for any other run.
     #[serde(skip)]
     pub bulk_write: Option<BulkWrite>,
     /// Latencies by operation, then by event.
     pub latencies: Vec<Percentiles>,
-    /// Sessions, rates and latencies against each other.
+    /// Little's law: sessions, rates and latencies checked against each other.
     pub littles_law: Vec<LittlesLaw>,
-    /// Against a calibration of the same path; empty without one.
+    /// Figures relative to a calibration of the same path; empty without one.
     pub efficiency: Vec<Efficiency>,
-    /// The points of a direct-path matrix and what they show; none of any other run.
+    /// The points of a direct-path matrix and what they show; `None` for any other run.
     #[serde(skip)]
     pub scan: Option<Scan>,
-    /// What statements that scan did in the window; none of any other run.
+    /// Work of scanning statements in the window; `None` for any other run.
     #[serde(skip)]
     pub statements: Option<ScanStatements>,
-    /// What noise beside the sessions did to them; none where there was none.
+    /// Effect of added noise on the sessions; `None` without noise.
     #[serde(skip)]
     pub noise: Option<Noise>,
-    /// One for each rule that applies to runs, in the order of the registry.
+    /// One verdict for each rule that applies to runs, in the order of the registry.
     #[serde(skip)]
     pub verdicts: Vec<Verdict>,
 }
@@ -110,122 +111,123 @@ pub struct RunFindings {
 pub struct ProfileRow {
     /// Stable name, for scripts.
     pub name: &'static str,
-    /// For people.
+    /// Title for people.
     pub title: &'static str,
-    /// What is counted: `count`, `bytes`, or `ns` (then a second of it a second is 1e9).
+    /// Unit of the counter: `count`, `bytes`, or `ns` (then 1 s of it per second is 1e9).
     #[schemars(extend("enum" = ["count", "bytes", "ns"]))]
     pub unit: &'static str,
-    /// Per second.
+    /// Units per second.
     pub per_s: Estimate,
-    /// Per transaction; none without a commit.
+    /// Units per transaction; null without a commit.
     pub per_transaction: Option<f64>,
 }
 
 /// The sessions' database time as a tree: all parts add up to `db_time_ns`.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct DbTime {
-    /// Wall time inside the calls of sessions.
+    /// Wall time inside calls of sessions, in nanoseconds.
     pub db_time_ns: u64,
-    /// Processor time outside of waits, by its share in a sample.
+    /// Processor time outside of waits, in nanoseconds, estimated from its share of the samples.
     pub cpu_ns: u64,
-    /// Ready to run, without a processor, outside of waits, likewise.
+    /// Time outside of waits ready to run but without a processor, in nanoseconds, likewise.
     pub run_queue_ns: u64,
-    /// Time in wait events, that of a server's calls on the way, and `blocked_ns`.
+    /// Time in wait events, in nanoseconds; includes `network_ns` and `blocked_ns`.
     pub waits_ns: u64,
-    /// Of it, time in which a server did not work for the call: on the way, or with the client.
-    /// None where samples do not say.
+    /// Part of `waits_ns` in which a server did not work for the call: in transit, or with the
+    /// client. Null if samples do not show it.
     pub network_ns: Option<u64>,
-    /// Of it, time in which threads of a server were blocked without any event of the server, as
-    /// the kernel shows it. None where it does not.
+    /// Part of `waits_ns` in which threads of a server were blocked without any event of the
+    /// server, as the kernel shows it. Null if it does not.
     pub blocked_ns: Option<u64>,
     /// The parts of `blocked_ns`, which are listed with the events.
     #[serde(skip)]
     pub blocked: Vec<Blocked>,
-    /// What blocked outside of any event; below zero when waits are counted twice.
+    /// Time blocked outside of any event, in nanoseconds; negative if waits are counted twice.
     pub remainder_ns: f64,
-    /// The remainder as a share of the whole.
+    /// Remainder ÷ database time.
     pub remainder_ratio: f64,
-    /// All processor time of sessions, inside waits too: what a physical read costs is there.
+    /// All processor time of sessions, in nanoseconds, also inside waits: the processor cost of a
+    /// physical read is counted there.
     pub session_cpu_ns: u64,
-    /// All time of sessions in the run queue, inside waits too.
+    /// All time of sessions in the run queue, in nanoseconds, also inside waits.
     pub session_run_queue_ns: u64,
-    /// Processor time inside waits, or outside of any call: the rest of it.
+    /// Processor time inside waits or outside of any call: the rest of `session_cpu_ns`.
     pub cpu_in_waits_ns: u64,
-    /// Run queue inside waits, likewise.
+    /// Run-queue time inside waits or outside of any call, likewise.
     pub run_queue_in_waits_ns: u64,
-    /// Processor time of the background processes.
+    /// Processor time of the background processes, in nanoseconds.
     pub background_cpu_ns: u64,
-    /// Database time a second: sessions that were inside a call on average.
+    /// Database time per second: the mean number of sessions inside a call.
     pub average_active_sessions: f64,
 }
 
-/// One event of one role.
+/// A wait event of one role.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Wait {
-    /// Its name as DBAs know it; `CPU` and `run queue` are events too.
+    /// Name of the event as DBAs know it; `CPU` and `run queue` are events too.
     pub event: String,
-    /// Whose: `session`, `dbwr`, `lgwr`, `ckpt`.
+    /// Role that waited: `session`, `dbwr`, `lgwr`, `ckpt`.
     pub role: String,
-    /// Its class.
+    /// Wait class of the event.
     pub class: &'static str,
-    /// Waits that ended; zero for CPU and run queue.
+    /// Number of waits that ended; zero for CPU and run queue.
     pub count: u64,
-    /// Time in them.
+    /// Time in the event, in nanoseconds.
     pub time_ns: u64,
-    /// Mean of one wait; none without a wait.
+    /// Mean time of a wait, in nanoseconds; null without a wait.
     pub ns_mean: Option<f64>,
-    /// Share of the database time; none for background processes, which are not in it.
+    /// Share of the database time; null for background processes, which are not in it.
     pub db_time_ratio: Option<f64>,
-    /// Processes of the role that were in it on average.
+    /// Mean number of the role's processes that were in it.
     pub average_active: f64,
 }
 
-/// The sessions' time by class.
+/// Time of the sessions in one wait class.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WaitClass {
-    /// The class.
+    /// Name of the wait class.
     pub class: &'static str,
-    /// Time in it.
+    /// Time in the class, in nanoseconds.
     pub time_ns: u64,
     /// Share of the database time.
     pub db_time_ratio: f64,
-    /// Sessions that were in it on average.
+    /// Mean number of sessions that were in it.
     pub average_active_sessions: f64,
 }
 
 /// I/O of one role or one disk.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Transfers {
-    /// The role or disk.
+    /// Name of the role or disk.
     pub name: String,
-    /// Reads.
+    /// Read requests.
     pub reads: Transfer,
-    /// Writes.
+    /// Write requests.
     pub writes: Transfer,
 }
 
 /// Requests in one direction.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Transfer {
-    /// Requests completed.
+    /// Number of requests completed.
     pub ios: u64,
-    /// Their bytes.
+    /// Bytes transferred.
     pub bytes: u64,
-    /// Requests a second; none when too few ticks support it.
+    /// Requests a second; null if too few ticks support it.
     pub iops: Option<Estimate>,
-    /// Mean size in bytes: above the block size, neighbouring blocks were taken together.
+    /// Mean size in bytes: if above the block size, neighbouring blocks were merged.
     pub bytes_mean: Option<f64>,
-    /// Mean time of a request.
+    /// Mean time of a request, in nanoseconds.
     pub service_ns_mean: Option<f64>,
 }
 
 /// Latencies of an operation or an event.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Percentiles {
-    /// `select`, `update`, `scan`, a transaction of order entry, a step of a bulk write, or an
+    /// Operation (`select`, `update`, `scan`), transaction of order entry, step of a bulk write, or
     /// event.
     pub name: String,
-    /// The event's role; empty for an operation.
+    /// Role of the event; empty for an operation.
     pub role: String,
     pub count: u64,
     pub ns_mean: f64,
@@ -235,18 +237,18 @@ pub struct Percentiles {
     pub ns_p999: Estimate,
     pub ns_p9999: Estimate,
     pub ns_max: u64,
-    /// All of them, for quantiles over several parts of a window.
+    /// All latencies, for quantiles over several parts of a window.
     #[serde(skip)]
     pub spread: Spread,
     /// Operations that had not ended at the window's end: a quantile that they decide is a lower
-    /// bound, and the high end of its interval is null. None for events, and in recordings of older
+    /// bound, and the high end of its interval is null. Null for events, and in recordings of older
     /// versions.
     pub unfinished: Option<u64>,
 }
 
 impl Percentiles {
-    /// The quantiles as shares and estimates, in order. One that so few samples do not bound is
-    /// none.
+    /// Returns the quantiles as shares and estimates, in order. A quantile is `None` if there
+    /// are too few samples to bound it.
     pub fn quantiles(&self) -> [(f64, Option<Estimate>); 5] {
         let all = [
             (0.5, self.ns_p50),
@@ -260,52 +262,52 @@ impl Percentiles {
     }
 }
 
-/// Little's law: as many customers as throughput × time in the system.
+/// Little's law: the mean number in the system is throughput × time in the system.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LittlesLaw {
-    /// What is counted: `operations` or `physical reads`.
+    /// Completions that are counted: `operations` or `physical reads`.
     pub what: &'static str,
-    /// Sessions.
+    /// Number of sessions.
     pub sessions: u64,
     /// Completions a second.
     pub per_s: f64,
-    /// Sessions ÷ completions a second, less the think time.
+    /// Sessions ÷ completions a second, less the think time, in nanoseconds.
     pub expected_ns: f64,
-    /// Mean latency as measured.
+    /// Mean latency as measured, in nanoseconds.
     pub measured_ns: f64,
-    /// Measured ÷ expected.
+    /// Measured ÷ expected latency.
     pub ratio: f64,
 }
 
-/// A figure of this run against the same storage's calibration.
+/// A figure of this run relative to the calibration of the same storage.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Efficiency {
-    /// Figure of this run.
+    /// Name of the figure of this run.
     pub figure: &'static str,
-    /// The same for people.
+    /// Title of that figure, for people.
     pub title: String,
-    /// Figure of the calibration.
+    /// Name of the figure of the calibration.
     pub calibrated_figure: &'static str,
-    /// The same for people.
+    /// Title of that figure, for people.
     pub calibrated_title: String,
-    /// The calibration.
+    /// Id of the calibration.
     pub calibration: String,
-    /// What was calibrated.
+    /// Value in the calibration.
     pub calibrated: Estimate,
-    /// Unit of both.
+    /// Unit of both figures.
     pub unit: String,
     /// This run ÷ calibration.
     pub ratio: Estimate,
 }
 
 impl RunFindings {
-    /// Whether no verdict condemns any number. False makes a run end with exit code 3.
+    /// Returns whether no verdict condemns any number. If false, the run ends with exit code 3.
     pub fn trustworthy(&self) -> bool {
         !self.verdicts.iter().any(Verdict::condemns)
     }
 
-    /// The same as findings that can be compared: figures and verdicts. What is neither a rate nor
-    /// a latency cannot be faster or slower.
+    /// Converts to findings that can be compared: figures and verdicts. Only rates and latencies
+    /// can be faster or slower; other figures are left out.
     pub fn comparable(self) -> Findings {
         let rates = |(_, figure): &(String, Figure)| {
             figure.unit == "ns" || figure.unit.ends_with("/s") || figure.unit == "IOPS"
@@ -330,7 +332,7 @@ impl RunFindings {
     }
 }
 
-/// What a run says: each window derived, then judged by `judge`, and all of them united.
+/// Derives each window of a run, judges it with `judge`, and unites the findings.
 pub(crate) fn find(
     recording: &Recording,
     calibration: Option<&Manifest>,
@@ -373,7 +375,7 @@ fn derived(window: &RunWindow, calibration: Option<&Manifest>) -> RunFindings {
     findings
 }
 
-/// What stands on counters alone, so of any part of a window too.
+/// Returns the findings that rest on counters alone, which any part of a window has too.
 fn counted(window: &RunWindow, db_time: Option<DbTime>) -> RunFindings {
     let waits = time::waits(window, db_time.as_ref());
     RunFindings {

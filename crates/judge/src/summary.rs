@@ -1,5 +1,5 @@
 //! Points → the headline figures, each with its interval and the label it was read from. A figure
-//! that nothing supports is absent, never zero.
+//! without support is absent, never zero.
 
 use blockstone_base::load::{Access, Op, SyncMethod};
 use blockstone_base::stats::Estimate;
@@ -10,7 +10,7 @@ use blockstone_record::parameters::CalibrateParameters;
 use crate::findings::Point;
 use crate::visits::FIGURE as VISITS;
 
-/// The bound on latency when the settings do not say: 20 ms, the default of Oracle's
+/// The bound on latency if the settings do not set one: 20 ms, the default of Oracle's
 /// `CALIBRATE_IO`.
 pub const MAX_LATENCY_NS: f64 = 20e6;
 
@@ -18,7 +18,7 @@ pub const MAX_LATENCY_NS: f64 = 20e6;
 /// is absent.
 pub const NAMES: [&str; 17] = names(&ABOUT);
 
-/// What each of them is.
+/// Description of each of them.
 pub const ABOUT: [(&str, &str); 17] = [
     ("max_iops", "Most random block reads a second with a mean latency within the bound."),
     ("max_mbps", "Most decimal megabytes a second, in reads of 1 MiB."),
@@ -49,7 +49,7 @@ pub(crate) const fn names<const N: usize>(about: &[(&'static str, &str); N]) -> 
     names
 }
 
-/// The figures that were measured, in the order of [`NAMES`].
+/// Returns the figures that were measured, in the order of [`NAMES`].
 pub fn figures(
     manifest: &Manifest,
     points: &[Point],
@@ -81,12 +81,12 @@ pub fn figures(
 #[derive(Clone, Copy)]
 struct Chosen<'a> {
     point: &'a Point,
-    /// How many short windows it was chosen from for its rate. One where it was named beforehand,
-    /// or measured again afterwards.
+    /// Number of short windows from which it was chosen by its rate. One if it was named
+    /// beforehand, or measured again afterwards.
     from: usize,
 }
 
-/// Title, unit, the point it is read from, and what of it.
+/// Title, unit, the point to read from, and how to read it.
 type Found<'a> = (&'static str, &'static str, Chosen<'a>, fn(&Point) -> Estimate);
 
 fn figure<'a>(name: &str, select: &Select<'a>) -> Option<Found<'a>> {
@@ -151,7 +151,7 @@ fn figure<'a>(name: &str, select: &Select<'a>) -> Option<Found<'a>> {
     Some((title, unit, chosen?, of))
 }
 
-/// The estimate with its interval widened by half the drift of the reference point.
+/// Widens the interval of an estimate by half the drift of the reference point.
 ///
 /// A point is measured once, at an instant at which the machine may have been anywhere between the
 /// best and the worst level that the reference saw over the run. Its own samples cannot show that;
@@ -160,7 +160,7 @@ pub fn with_drift(estimate: Estimate, drift_ratio: Option<f64>) -> Estimate {
     estimate.widened(drift_ratio.unwrap_or(0.0) / 2.0).not_negative()
 }
 
-/// The `max_latency` of the settings, in nanoseconds.
+/// Returns the `max_latency` of the settings, in nanoseconds.
 pub fn max_latency_ns(manifest: &Manifest) -> f64 {
     let set = manifest.parameters::<CalibrateParameters>().max_latency_ns;
     set.map_or(MAX_LATENCY_NS, |set| set.get() as f64)
@@ -180,9 +180,9 @@ impl<'a> Select<'a> {
         self.points.iter().find(|point| point.label == label)
     }
 
-    /// The confirmed point where it was measured and keeps to `bound`, because its window is
-    /// longer; else the best of `candidates` that do and that no longer window refuted, with the
-    /// interval of the best of them all.
+    /// Returns the confirmed point if it was measured and keeps to `bound`, because its window is
+    /// longer; else the best of the `candidates` that keep to it and that no longer window refuted,
+    /// with the interval of the best of them all.
     fn confirmed(
         &self,
         name: &str,
@@ -204,16 +204,17 @@ impl<'a> Select<'a> {
         Some(Chosen { point, from })
     }
 
-    /// As `CALIBRATE_IO` defines it: the most random reads whose mean latency keeps to the bound.
+    /// Returns the figure as `CALIBRATE_IO` defines it: the most random reads whose mean latency
+    /// keeps to the bound.
     fn max_iops(&self) -> Option<Chosen<'a>> {
         let limit = max_latency_ns(self.manifest);
         let bound = |p: &Point| p.latency.ns_mean.value <= limit;
         self.confirmed("max-iops", self.in_group(Group::RandomRead), |p| p.iops.value, bound)
     }
 
-    /// The same with the 99th percentile in place of the mean. A load that was confirmed is judged
-    /// by its longer window alone, and since p99 is the stricter bound no short window may claim
-    /// more than `max_iops`.
+    /// As [`Self::max_iops`], with the 99th percentile in place of the mean. A load that was
+    /// confirmed is judged by its longer window alone, and since p99 is the stricter bound no short
+    /// window may claim more than `max_iops`.
     fn knee(&self) -> Option<Chosen<'a>> {
         let limit = max_latency_ns(self.manifest);
         let bound = |p: &Point| p.latency.ns_p99.value <= limit;
@@ -229,25 +230,25 @@ impl<'a> Select<'a> {
         self.confirmed("knee", candidates, |p| p.iops.value, |p| eligible(p) && bound(p))
     }
 
-    /// As `CALIBRATE_IO` defines it: of large reads at random places.
+    /// Returns the figure as `CALIBRATE_IO` defines it, for large reads at random places.
     fn max_mbps(&self) -> Option<Chosen<'a>> {
         let random = |p: &&Point| p.load.access == Access::Random;
         let candidates = self.in_group(Group::LargeRead).filter(random);
         self.confirmed("max-mbps", candidates, |p| p.mb_per_s.value, |_| true)
     }
 
-    /// Without a bound: block writes are background work of a database, no session waits for one.
+    /// Applies no bound: block writes are background work of a database, no session waits for one.
     fn max_write_iops(&self) -> Option<Chosen<'a>> {
         let candidates = self.in_group(Group::RandomWrite);
         self.confirmed("max-write-iops", candidates, |p| p.iops.value, |_| true)
     }
 
-    /// One blocking reader or writer.
+    /// Returns the point of a single blocking reader or writer.
     fn single(&self, group: Group) -> Option<&'a Point> {
         self.in_group(group).find(|p| p.load.engine == "psync" && p.load.in_flight() == 1)
     }
 
-    /// Commits of one block.
+    /// Returns the commits of one block.
     fn commits(&self) -> impl Iterator<Item = &'a Point> + use<'a> {
         let block = self.manifest.parameters::<CalibrateParameters>().block_bytes;
         self.in_group(Group::Commit).filter(move |p| {
@@ -255,7 +256,8 @@ impl<'a> Select<'a> {
         })
     }
 
-    /// One committer that overwrites with `O_DSYNC`, as a redo log of preallocated files does.
+    /// Returns the point of one committer that overwrites with `O_DSYNC`, as a redo log of
+    /// preallocated files does.
     fn commit(&self) -> Option<&'a Point> {
         self.commits().find(|p| {
             p.load.sync == Some(SyncMethod::Dsync)
@@ -291,7 +293,7 @@ mod tests {
     fn a_healthy_calibration_has_every_figure_in_reading_order() {
         let summary = Fixture::healthy().find().summary;
         let names: Vec<&str> = summary.iter().map(|(name, _)| name.as_str()).collect();
-        // No point has the last.
+        // The last name does not belong to a point.
         let of_points = super::NAMES.into_iter().filter(|name| *name != super::VISITS);
         assert_eq!(names, of_points.collect::<Vec<_>>());
     }

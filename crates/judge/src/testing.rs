@@ -1,5 +1,5 @@
 //! A calibration in memory, for the tests of this crate: a healthy virtio disk, which a test then
-//! spoils in one respect.
+//! changes in one respect.
 
 use blockstone_base::histogram::Buckets;
 use blockstone_base::identity::{
@@ -22,7 +22,7 @@ pub const LARGE: u64 = 1 << 20;
 pub const SPAN: u64 = FILE_BYTES;
 const CPUS: u64 = 2;
 
-/// How a load went.
+/// Outcome of a load.
 #[derive(Clone)]
 pub struct Behaviour {
     /// Operations a second in each tick.
@@ -56,8 +56,8 @@ impl Behaviour {
         }
     }
 
-    /// What blk-throttle makes of a device that would do `device_iops` with `device_ns`: at the
-    /// cap, everything at once at the start of each 100 ms, then nothing.
+    /// What blk-throttle makes of a device that alone would do `device_iops` with `device_ns`: at
+    /// the cap, everything at the start of each 100 ms, then nothing.
     pub fn capped(cap_iops: f64, in_flight: u32, device_ns: f64) -> Self {
         let each_release = cap_iops / 10.0;
         let mean_ns = f64::from(in_flight) / cap_iops * 1e9;
@@ -79,7 +79,7 @@ pub struct Fixture {
     pub flushes: Vec<Flush>,
 }
 
-/// Flushes in 20 rounds that take `time_ns` of the mebibytes written before, ±5 %.
+/// Returns flushes in 20 rounds that take `time_ns` of the mebibytes written before, ±5 %.
 pub fn flushes(time_ns: impl Fn(f64) -> f64) -> Vec<Flush> {
     let mut rng = Rng::new(20, 4);
     let rounds = (0..20).flat_map(|_| [0, 64 << 10, 1 << 20, 8 << 20]);
@@ -105,15 +105,15 @@ pub fn commit(sync: SyncMethod, committers: u32) -> LoadSpec {
     LoadSpec { sync: Some(sync), ..load(Op::Commit, "psync", committers) }
 }
 
-/// Labels of a ladder: up to 64 threads, and up to 128 operations in flight of one.
+/// Returns the labels of a ladder: up to 64 threads, and up to 128 operations in flight of one.
 fn rungs(ladder: &str) -> Vec<String> {
     let threads = (0..7).map(|n| format!("{ladder}/psync/x{}", 1 << n));
     threads.chain((0..8).map(|n| format!("{ladder}/uring/d{}", 1 << n))).collect()
 }
 
-/// Rate and mean latency at `in_flight` of a device with a ceiling and this many units inside:
-/// X(N) = C·N ÷ (N + P − 1), a balanced closed network (Lazowska et al., Quantitative System
-/// Performance, 5.4).
+/// Returns the rate and mean latency at `in_flight` of a device with a ceiling and this many units
+/// inside: X(N) = C·N ÷ (N + P − 1), a balanced closed network (Lazowska et al., Quantitative
+/// System Performance, 5.4).
 pub fn saturating(ceiling_iops: f64, units: f64, in_flight: u32) -> Behaviour {
     let n = f64::from(in_flight);
     let iops = ceiling_iops * n / (n + units - 1.0);
@@ -126,7 +126,7 @@ impl Fixture {
         Self { manifest: manifest(), windows: Vec::new(), flushes: Vec::new() }
     }
 
-    /// A complete calibration of a device that can be believed.
+    /// A complete, trustworthy calibration of a device.
     pub fn healthy() -> Self {
         let mut fixture = Self::reads_as(|load| {
             let n = load.in_flight();
@@ -218,8 +218,8 @@ impl Fixture {
         self.windows.push(window);
     }
 
-    /// After preconditioning: `written` bytes in both passes, the layout among them, and rounds at
-    /// these rates.
+    /// Adds preconditioning: `written` bytes in both passes, which include the layout, and rounds
+    /// at these rates.
     pub fn preconditioned(self, written: u64, rates: &[f64]) -> Self {
         let mut fixture = self.without(&[Group::Layout]);
         for label in ["precondition/fill", "layout"] {
@@ -240,13 +240,13 @@ impl Fixture {
         fixture
     }
 
-    /// The first window of a label.
+    /// Returns the first window of a label.
     pub fn window_mut(&mut self, label: &str) -> &mut Window {
         let phases = &self.manifest.phases;
         self.windows.iter_mut().find(|window| phases[window.phase].label == label).unwrap()
     }
 
-    /// All windows of a direction, the tool's own cost and the cached reads left out.
+    /// Returns all windows of a direction except the tool's own cost and the cached reads.
     pub fn windows_mut(&mut self, op: Op) -> impl Iterator<Item = &mut Window> {
         let phases = &self.manifest.phases;
         self.windows.iter_mut().filter(move |window| {
@@ -256,12 +256,12 @@ impl Fixture {
         })
     }
 
-    /// The device at the top of the chain.
+    /// Returns the device at the top of the chain.
     pub fn top_device(&mut self) -> &mut BlockDevice {
         &mut self.manifest.target.devices[0]
     }
 
-    /// Forgets the phases of these groups.
+    /// Removes the phases of these groups.
     pub fn without(mut self, groups: &[Group]) -> Self {
         let phases = &self.manifest.phases;
         self.windows.retain(|window| !groups.contains(&phases[window.phase].group));
@@ -278,7 +278,7 @@ impl Fixture {
 }
 
 fn window(phase: usize, start_ns: u64, load: &LoadSpec, behaviour: &Behaviour) -> Window {
-    // As much again was completed during warm-up.
+    // The warm-up completed as many operations again.
     let mean_ns: f64 = behaviour.latencies.iter().map(|(ns, share)| ns * share).sum();
     let tick = |i: usize, ops: u64| Tick {
         t_ns: start_ns + i as u64 * TICK_NS,
@@ -356,7 +356,7 @@ fn counters(window: &mut Window, load: &LoadSpec, behaviour: &Behaviour) {
     window.devices = vec![("nvme0n1".to_owned(), device)];
 }
 
-/// A device on a link of four lanes, if it is a disk.
+/// A device; a disk has a link of four lanes.
 pub fn device(name: &str, kind: DeviceKind) -> BlockDevice {
     let link = (kind == DeviceKind::Disk).then(|| Link {
         description: "PCIe 8.0 GT/s x4".into(),
@@ -368,7 +368,7 @@ pub fn device(name: &str, kind: DeviceKind) -> BlockDevice {
     BlockDevice { rotational: Some(true), link, ..testing::device(name, kind) }
 }
 
-/// Idle states that take no time to speak of, and the highest frequency.
+/// Idle states with negligible exit latencies, and the highest frequency.
 fn processors() -> Processors {
     let state = |name: &str, exit_latency_ns| IdleState {
         name: name.to_owned(),

@@ -1,5 +1,5 @@
-//! Turns of visits of cached blocks → how many a second of processor time gives, for one session
-//! and for one on each processor.
+//! Turns of visits of cached blocks → visits per second of processor time, for one session and for
+//! one session on each processor.
 
 use blockstone_base::column::Cell;
 use blockstone_base::load::VISITS;
@@ -9,33 +9,33 @@ use blockstone_record::{RecordError, Recording, SeriesRow};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Its name among the headline figures.
+/// Name of the headline figure.
 pub(crate) const FIGURE: &str = "visits_per_core_s";
 
 /// Visits of blocks in the buffer cache of the miniature instance.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CachedVisits {
-    /// One session alone: blocks a second of its processor time.
+    /// Blocks per second of processor time of one session alone.
     pub per_core_s: Estimate,
-    /// One session on each processor at the same time; null where there is only one processor.
+    /// One session on each processor at the same time; null if there is only one processor.
     pub together: Option<Together>,
 }
 
 /// Sessions on all processors at the same time.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Together {
-    /// How many: the processors that this process may use.
+    /// Number of sessions: the processors that this process may use.
     pub sessions: u64,
-    /// Blocks a second of the processor time of all.
+    /// Blocks per second of the processor time of all sessions.
     pub per_core_s: Estimate,
-    /// That ÷ that of one session alone.
+    /// Ratio to the rate of one session alone.
     pub ratio: Estimate,
-    /// Of the time of the sessions, the share in which each had a processor; the rest went to other
-    /// processes and to the hypervisor.
+    /// Share of the sessions' time in which they had a processor; the rest went to other processes
+    /// and to the hypervisor.
     pub on_processor_ratio: f64,
 }
 
-/// Fewest turns that give an interval.
+/// Fewest turns for which there is an interval.
 const ENOUGH: usize = 3;
 
 struct Turn {
@@ -45,7 +45,7 @@ struct Turn {
     elapsed_ns: f64,
 }
 
-/// The visits of a recording; none where they were not measured, or in too few turns.
+/// Reads the visits of a recording. `None` if they were not measured, or in too few turns.
 pub fn read(recording: &Recording) -> Result<Option<CachedVisits>, RecordError> {
     if !recording.manifest.probes.iter().any(|info| info.probe == VISITS.probe) {
         return Ok(None);
@@ -99,7 +99,6 @@ fn of(turns: &[Turn]) -> Option<CachedVisits> {
 }
 
 impl CachedVisits {
-    /// The headline figure.
     pub fn figure(&self) -> (String, Figure) {
         let figure = Figure {
             title: "Cached blocks visited per CPU-second".to_owned(),

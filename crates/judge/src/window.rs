@@ -1,5 +1,5 @@
-//! The windows of a recording: per phase, what each layer counted between the two edges. Nothing
-//! is pooled and nothing derived here; everything after this works on these and the manifest.
+//! The windows of a recording: for each phase, what each layer counted between the two edges.
+//! Nothing is pooled or derived here; everything after this works on these and the manifest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,38 +24,38 @@ pub struct Window {
     pub background: Track,
     /// Windowed latencies of the main load from the intended start.
     pub histogram: LatencyHistogram,
-    /// The same part by part: of 50 ms, or of a second in recordings of older versions.
+    /// The same latencies by part: of 50 ms each, or of a second in recordings of older versions.
     pub parts: Vec<Buckets>,
-    /// How long operations had lasted that had not completed at the window's end; none in
+    /// How long operations that had not completed at the window's end had lasted; `None` in
     /// recordings of older versions.
     pub unfinished: Option<LatencyHistogram>,
     /// Sum of submission delays in the window.
     pub lag_ns_sum: u64,
     /// The longest of them since the phase began.
     pub lag_ns_max: u64,
-    /// Sum of the part of these delays that is the load generator's own.
+    /// Sum of the part of these delays that the load generator itself caused.
     pub late_ns_sum: Grown,
-    /// How long workers spun until operations were due.
+    /// Time that workers spun until operations were due.
     pub spin_ns_sum: Grown,
-    /// What was checked and what went wrong, over the whole phase: an error during warm-up counts.
+    /// Blocks checked and operations failed, over the whole phase: an error during warm-up counts.
     pub checks: Checks,
     pub process: Growth,
     pub host: Growth,
-    /// Pages that this process added to the page cache of the files under load.
+    /// Pages of the files under load that this process added to the page cache.
     pub added_pages: Grown,
-    /// Growth of each device's counters (`block`), in the order of the chain; of several targets,
+    /// Growth of each device's counters (`block`), in the order of the chain; with several targets,
     /// those at the top of a chain first.
     pub devices: Vec<(String, Growth)>,
-    /// How many of them are at the top of a chain.
+    /// Number of `devices` that are at the top of a chain.
     pub tops: usize,
-    /// What each of several targets had of the main load, by its path.
+    /// Part of the main load that each of several targets had, by its path.
     pub shares: Vec<(String, Vec<Tick>)>,
 }
 
 /// The load generator's counters at one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tick {
-    /// Since the recording began.
+    /// Time since the recording began.
     pub t_ns: u64,
     /// Operations completed since the phase began.
     pub ops: u64,
@@ -73,7 +73,7 @@ pub struct Checks {
     pub mismatches: u64,
 }
 
-/// By how much counters grew between the edges.
+/// Growth of counters between the edges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Growth(BTreeMap<&'static str, Grown>);
 
@@ -87,19 +87,19 @@ impl Growth {
         Self(columns.iter().map(column).collect())
     }
 
-    /// The growth of `column`.
+    /// Returns the growth of `column`.
     pub fn get(&self, column: &str) -> Grown {
         self.0.get(column).copied().unwrap_or(Err(Missing::NotInVersion))
     }
 
-    /// Counts `value` to `column` too, where that was measured.
+    /// Adds `value` to `column`, if that was measured.
     pub fn add(&mut self, column: &str, value: u64) {
         if let Some(Ok(sum)) = self.0.get_mut(column) {
             *sum += value;
         }
     }
 
-    /// The sum over `columns`.
+    /// Returns the sum over `columns`.
     pub fn sum(&self, columns: &[&str]) -> Grown {
         columns.iter().map(|column| self.get(column)).sum()
     }
@@ -143,18 +143,18 @@ impl Default for Window {
 }
 
 impl Window {
-    /// Growth of counters of the devices at the top, summed.
+    /// Returns the summed growth of counters of the devices at the top.
     pub fn top(&self, columns: &[&str]) -> Grown {
         self.devices.first().ok_or(Missing::Unknown)?;
         self.devices.iter().take(self.tops).map(|(_, device)| device.sum(columns)).sum()
     }
 
-    /// What the target of this path had.
+    /// Returns the ticks of the target with this path.
     pub fn share(&self, path: &str) -> &[Tick] {
         self.shares.iter().find(|(of, _)| of == path).map_or(&[], |(_, ticks)| ticks)
     }
 
-    /// Length in nanoseconds, from the first to the last tick.
+    /// Returns the length in nanoseconds, from the first to the last tick.
     pub fn duration_ns(&self) -> u64 {
         match (self.ticks.first(), self.ticks.last()) {
             (Some(first), Some(last)) => last.t_ns - first.t_ns,
@@ -162,22 +162,24 @@ impl Window {
         }
     }
 
-    /// Operations completed between the edges.
+    /// Returns the operations completed between the edges.
     pub fn completed_ops(&self) -> u64 {
         self.grown(|tick| tick.ops)
     }
 
-    /// Sum of the latencies, from the intended start, of operations completed between the edges.
+    /// Returns the sum of the latencies, from the intended start, of operations completed between
+    /// the edges.
     pub fn latency_ns_sum(&self) -> u64 {
         self.grown(|tick| tick.latency_ns_sum)
     }
 
-    /// Bytes completed between the edges, by the main load.
+    /// Returns the bytes completed between the edges by the main load.
     pub fn completed_bytes(&self) -> u64 {
         self.grown(|tick| tick.bytes)
     }
 
-    /// Bytes completed between the edges by the second load, which goes in the same direction.
+    /// Returns the bytes completed between the edges by the second load, which has the same
+    /// direction.
     pub fn background_bytes(&self) -> u64 {
         match (self.background.first(), self.background.last()) {
             (Some(first), Some(last)) => last.1.saturating_sub(first.1),
@@ -185,12 +187,12 @@ impl Window {
         }
     }
 
-    /// (`t_ns`, operations) at each tick.
+    /// Returns (`t_ns`, operations) at each tick.
     pub fn ops_track(&self) -> Track {
         self.ticks.iter().map(|tick| (tick.t_ns, tick.ops)).collect()
     }
 
-    /// Operations a second between neighbouring ticks.
+    /// Returns the operations a second between neighbouring ticks.
     pub fn slices(&self) -> Vec<f64> {
         self.ticks
             .windows(2)
@@ -210,7 +212,7 @@ impl Window {
     }
 }
 
-/// The windows of each label, in the order in which labels were first measured.
+/// Groups the windows by label, in the order in which labels were first measured.
 pub(crate) fn by_label<'a>(
     manifest: &Manifest,
     windows: impl IntoIterator<Item = &'a Window>,
@@ -241,7 +243,7 @@ pub(crate) const PROCESS: [&str; 7] = [
 pub(crate) const BLOCK: [&str; 7] =
     ["read_ios", "read_bytes", "read_ns", "write_ios", "write_bytes", "write_ns", "flush_ios"];
 
-/// Reads the window of every phase that held a load between two edges, in the order of the phases.
+/// Reads the window of every phase that has a load between two edges, in the order of the phases.
 pub fn read(recording: &Recording) -> Result<Vec<Window>, RecordError> {
     let manifest = &recording.manifest;
     let history = History::read_probes(recording, |probe| PROBES.contains(&probe))?;
@@ -304,7 +306,7 @@ impl Window {
     }
 }
 
-/// What a load generator counted at each tick.
+/// Returns the counters of a load generator at each tick.
 fn ticks(interval: &Interval<'_>, (probe, object): (&str, &str)) -> Vec<Tick> {
     let track = |column| interval.track(probe, object, column).unwrap_or_default();
     let at = |column| track(column).into_iter().collect::<BTreeMap<u64, u64>>();
@@ -318,8 +320,8 @@ fn ticks(interval: &Interval<'_>, (probe, object): (&str, &str)) -> Vec<Tick> {
     track("completed_ops").into_iter().map(tick).collect()
 }
 
-/// How many devices, the first, count everything that the targets moved, and nothing twice. A
-/// partition is not among them where the whole disk is another target.
+/// Returns the number of leading devices that count everything the targets moved, and nothing
+/// twice. A partition is not among them if the whole disk is another target.
 fn tops(manifest: &Manifest) -> usize {
     let chains = || manifest.targets.iter().map(|target| &target.target.devices);
     let tops: BTreeSet<&str> =
@@ -361,7 +363,7 @@ mod tests {
         recording.write(dir)
     }
 
-    /// What the probes recorded of this window.
+    /// Adds what the probes recorded of this window.
     fn held(window: &Window, phase: &mut PhaseBuilder) {
         let checks = window.checks;
         let mut load = |column, of: fn(&Tick) -> u64| {
@@ -412,7 +414,7 @@ mod tests {
             }
         });
         let others = [
-            // Neither warm-up nor the other clock nor the load beside it belong to the point.
+            // Warm-up, the other clock and the background load do not belong to the point.
             row(false, LatencyClock::Intended, ""),
             row(true, LatencyClock::Submitted, ""),
             row(true, LatencyClock::Intended, BACKGROUND),

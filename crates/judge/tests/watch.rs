@@ -1,4 +1,5 @@
-//! The rules on what was watched: a case of each outcome for each of them, and where none applies.
+//! Rules on what was watched: a case of each outcome for each rule, and cases to which none
+//! applies.
 
 #![allow(clippy::unwrap_used, reason = "this crate is tests: a panic is how they fail")]
 
@@ -14,9 +15,9 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 /// A host of 16 GiB that was watched for ten seconds.
 struct Host {
-    /// By server: what the page cache holds of its files, and files that were not seen.
+    /// By server: bytes of its files in the page cache, and number of files that were not seen.
     servers: Vec<(&'static str, i64, i64)>,
-    /// By instance, or without a name of the only one that was named: its buffer cache.
+    /// Size of the buffer cache by instance; without a name for the only one that was named.
     buffer_caches: Vec<(Option<&'static str>, i64)>,
     file_cache_bytes: i64,
     /// Pages a second.
@@ -25,7 +26,7 @@ struct Host {
     roles: Vec<&'static str>,
     /// Why files were not looked at.
     why: Option<Unmeasured>,
-    /// What a database kept of its load.
+    /// Load that a database recorded.
     load: Option<Load>,
 }
 
@@ -141,7 +142,7 @@ impl Host {
 
 type Spoil = fn(&mut Host);
 
-/// For each rule what fails it, and what leaves it open.
+/// For each rule, what makes it fail and what leaves it inconclusive.
 const CASES: &[(&str, Spoil, Spoil)] = &[
     (
         "import-adds-up",

@@ -1,18 +1,18 @@
-//! A chart as data: axes, layers, what is marked. The page draws it; the terminal draws a line of
-//! bars of its lines.
+//! A chart as data: axes, layers and marks. The page draws it; the terminal draws its lines as rows
+//! of bars.
 
 use blockstone_base::table::{Measure, Text};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
-    /// Its anchor on the page, unique: kebab case.
+    /// Unique anchor on the page, in kebab case.
     pub name: Text,
     pub title: Text,
-    /// What to see in it; its numbers stand in tables.
+    /// What to look for in it; its numbers are in tables.
     pub about: String,
     pub x: Axis,
     pub y: Axis,
-    /// Drawn in this order; areas and bars stand on one another.
+    /// Drawn in this order; areas and stacked bars stand on one another.
     pub layers: Vec<Layer>,
     /// Named spans of the horizontal axis, such as phases.
     pub bands: Vec<Band>,
@@ -25,13 +25,13 @@ pub struct Chart {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// What it shows, with the unit where the measure does not say it.
+    /// Quantity that it shows, with the unit if the measure does not say it.
     pub title: Text,
     pub measure: Measure,
     pub scale: Scale,
 }
 
-/// How values become places.
+/// Mapping of values to places on an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scale {
     /// From zero.
@@ -62,7 +62,7 @@ pub enum Form {
     Dots(Vec<Point>),
     /// An area that stands on the areas before it.
     Area(Vec<Point>),
-    /// Bars, beside those of other layers or on top of them.
+    /// Bars, next to those of other layers or on top of them.
     Bars {
         points: Vec<Point>,
         stacked: bool,
@@ -77,7 +77,7 @@ pub struct Point {
     pub y: Option<f64>,
     /// Ends of the 95 % interval of `y`.
     pub interval: Option<(f64, f64)>,
-    /// Struck through: a rule condemns it.
+    /// Whether a rule condemns it; it is then struck through.
     pub condemned: bool,
 }
 
@@ -105,7 +105,7 @@ pub struct Level {
     pub name: String,
 }
 
-/// How much of a row a chart takes.
+/// Part of a row that a chart takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Width {
     Whole,
@@ -117,11 +117,11 @@ pub enum Width {
 /// A colour by meaning; the page has a light, a dark and a colour-blind palette.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Color {
-    /// The nth of the series without a meaning of their own.
+    /// The nth colour for series without a meaning of their own.
     Series(u8),
     Grey,
     Bad,
-    /// What Oracle's charts use for time on a processor and each class of wait.
+    /// Colours that Oracle's charts use for processor time and each class of wait.
     Cpu,
     SystemIo,
     UserIo,
@@ -137,7 +137,7 @@ pub enum Color {
 }
 
 impl Chart {
-    /// A chart without layers yet, half a row wide.
+    /// Creates a chart without layers, half a row wide.
     pub fn new(name: impl Into<Text>, title: impl Into<Text>, x: Axis, y: Axis) -> Self {
         Self {
             name: name.into(),
@@ -158,19 +158,19 @@ impl Chart {
         Self { about: about.into(), ..self }
     }
 
-    /// The same chart over the whole width, `height` pixels high.
+    /// Returns the same chart over the whole width, `height` pixels high.
     #[must_use]
     pub fn wide(self, height: u16) -> Self {
         Self { width: Width::Whole, height, ..self }
     }
 
-    /// The same chart over a third of the width.
+    /// Returns the same chart over a third of the width.
     #[must_use]
     pub fn third(self) -> Self {
         Self { width: Width::Third, ..self }
     }
 
-    /// The same chart, its lines as areas that stand on one another.
+    /// Returns the same chart, with its lines as areas that stand on one another.
     #[must_use]
     pub fn stacked(mut self) -> Self {
         for layer in &mut self.layers {
@@ -187,14 +187,14 @@ impl Chart {
         self
     }
 
-    /// The same chart with a named span of the horizontal axis.
+    /// Returns the same chart with a named span of the horizontal axis.
     #[must_use]
     pub fn band(mut self, from: f64, to: f64, name: impl Into<String>) -> Self {
         self.bands.push(Band { from, to, name: name.into() });
         self
     }
 
-    /// The same chart with one more layer, unless there is nothing to draw.
+    /// Returns the same chart with one more layer, unless there is nothing to draw.
     #[must_use]
     pub fn layer(mut self, name: impl Into<String>, color: Color, form: Form) -> Self {
         if !form.is_empty() {
@@ -209,7 +209,7 @@ impl Axis {
         Self { title: title.into(), measure, scale: Scale::Linear }
     }
 
-    /// Nanoseconds since the recording began.
+    /// Creates a time axis in nanoseconds since the recording began.
     pub fn time() -> Self {
         Self { title: "".into(), measure: Measure::Nanoseconds, scale: Scale::Time }
     }
@@ -241,7 +241,7 @@ impl Form {
         }
     }
 
-    /// Its points; a heat map has none.
+    /// Returns its points; a heat map has none.
     pub fn points(&self) -> &[Point] {
         match self {
             Self::Line { points, .. }

@@ -1,4 +1,4 @@
-//! How numbers are written, the same in every rendering.
+//! Formatting of numbers, the same in every rendering.
 
 use blockstone_base::identity::{CapKind, CgroupCap, DeviceKind, Host};
 use blockstone_base::load::{LoadSpec, Op};
@@ -9,20 +9,20 @@ use blockstone_view::{Measure, Missing, Value};
 /// From this size on a read is a multiblock read, counted in megabytes rather than in operations.
 const LARGE: u64 = 256 << 10;
 
-/// A number in its unit: `33 µs` from nanoseconds, `1.844×`, `4.00:1`, `8 KiB` from bytes,
+/// Formats a number in its unit: `33 µs` from nanoseconds, `1.844×`, `4.00:1`, `8 KiB` from bytes,
 /// `2 % of DB time` from a share, `76,412 IOPS` from anything else.
 pub fn quantity(value: f64, unit: &str) -> String {
     let number = number(value, unit);
     if is_in_number(unit) { number } else { format!("{number} {unit}") }
 }
 
-/// Whether a number in this unit is written with it.
+/// Returns whether a number in this unit already includes the unit.
 pub fn is_in_number(unit: &str) -> bool {
     matches!(unit, "ns" | "×" | ":1" | "bytes")
 }
 
-/// A number without its unit, except a duration or a size, which have none that is fixed, a ratio,
-/// and a share, which is one of a hundred.
+/// Formats a number without its unit, except a duration or a size, which have no fixed unit, and a
+/// ratio. A share is given in percent.
 pub fn number(value: f64, unit: &str) -> String {
     match unit {
         "ns" => format_ns(value),
@@ -34,13 +34,13 @@ pub fn number(value: f64, unit: &str) -> String {
     }
 }
 
-/// What stands before the number of an estimate: a lower bound is shown as one.
+/// Returns the sign before the number of an estimate: a lower bound is shown as one.
 pub fn sign(estimate: &Estimate) -> &'static str {
     if estimate.is_lower_bound() { "≥ " } else { "" }
 }
 
-/// Both ends of the interval: `75,900 – 76,920`, or `≥ 75,900` where it has a lower end only. Empty
-/// when one sample gave it no width.
+/// Formats both ends of the interval: `75,900 – 76,920`, or `≥ 75,900` if it has a lower end only.
+/// Empty if one sample gave it no width.
 pub fn interval(estimate: &Estimate, unit: &str) -> String {
     if estimate.is_open_above() && !estimate.is_lower_bound() {
         return format!("≥ {}", number(estimate.low, unit));
@@ -51,12 +51,14 @@ pub fn interval(estimate: &Estimate, unit: &str) -> String {
     format!("{} – {}", number(estimate.low, unit), number(estimate.high, unit))
 }
 
-/// The wider side of the interval as a share of the value: `±0.7 %`. Empty when there is none.
+/// Formats the wider side of the interval as a share of the value: `±0.7 %`. Empty if there is no
+/// interval.
 pub fn plus_minus(estimate: &Estimate) -> String {
     if !has_interval(estimate) || estimate.value == 0.0 {
         return String::new();
     }
-    // An interval that is as wide for a half as for the double, and wide, is read as its ends.
+    // A wide interval whose ends are the same factor below and above the value is shown by its
+    // ends.
     let is_of_ratio = (estimate.low * estimate.high / estimate.value.powi(2) - 1.0).abs() < 1e-9;
     if is_of_ratio && estimate.high > estimate.value * 1.2 {
         return format!("{}–{}", three_digits(estimate.low), three_digits(estimate.high));
@@ -66,7 +68,7 @@ pub fn plus_minus(estimate: &Estimate) -> String {
     if percent < 0.1 { "±0.1 %".to_owned() } else { format!("±{} %", two_digits(percent)) }
 }
 
-/// A share as percent: `97.3 %`.
+/// Formats a share as a percentage: `97.3 %`.
 pub fn percent(ratio: f64) -> String {
     if ratio.is_nan() {
         return "–".to_owned();
@@ -74,23 +76,23 @@ pub fn percent(ratio: f64) -> String {
     format!("{} %", two_digits(ratio * 100.0))
 }
 
-/// What went in to what remains: `4.00:1`.
+/// Formats the ratio of what went in to what remains: `4.00:1`.
 pub fn to_one(ratio: f64) -> String {
     match ratio {
         ratio if !ratio.is_finite() => "–".to_owned(),
-        // Hundredths of a thousand say nothing.
+        // Above a thousand, hundredths say nothing.
         1000.0.. => format!("{}:1", three_digits(ratio)),
         ratio => format!("{ratio:.2}:1"),
     }
 }
 
-/// A quantity that may be unmeasured: a dash is not a zero.
+/// Formats a quantity that may be unmeasured, which is a dash, not a zero.
 pub fn optional<T>(value: Option<T>, write: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), write)
 }
 
-/// A cell of a view's table. What is missing says why in a few letters; a dash is where nothing
-/// happened.
+/// Formats a cell of a view's table. A missing value says why in a few letters; a dash means that
+/// nothing happened.
 pub fn value(value: &Value, measure: Measure) -> String {
     let number = match value {
         Value::Number(number) => *number,
@@ -102,7 +104,7 @@ pub fn value(value: &Value, measure: Measure) -> String {
         Value::Missing(missing) => return absent(*missing).to_owned(),
     };
     match measure {
-        // A thousandth of a second for each transaction is not nothing.
+        // A thousandth of a second per transaction is not nothing.
         Measure::Count if number != 0.0 && number.abs() < 0.1 => small(number),
         Measure::Text | Measure::Flag | Measure::Count | Measure::OfRow => three_digits(number),
         Measure::Ratio if number.abs() < 1.0 => format!("{number:.3}×"),
@@ -127,7 +129,7 @@ fn small(number: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// The beginning of a text, with a sign where it goes on.
+/// Returns the beginning of a text, with an ellipsis if it was cut.
 pub fn short(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
@@ -135,7 +137,7 @@ pub fn short(text: &str, width: usize) -> String {
     text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// The letters for a number that is missing.
+/// Returns the letters for a missing number.
 pub fn absent(missing: Missing) -> &'static str {
     match missing {
         Missing::Off => "off",
@@ -148,7 +150,7 @@ pub fn absent(missing: Missing) -> &'static str {
     }
 }
 
-/// Bytes a second, decimal as rates are.
+/// Formats bytes per second, in decimal units as is usual for rates.
 fn rate(bytes_per_s: f64) -> String {
     const UNITS: [&str; 4] = ["B/s", "kB/s", "MB/s", "GB/s"];
     let (mut value, mut index) = (bytes_per_s, 0);
@@ -159,12 +161,12 @@ fn rate(bytes_per_s: f64) -> String {
     format!("{} {}", three_digits(value), UNITS[index])
 }
 
-/// Microseconds with up to three digits, without the unit: for columns headed by it.
+/// Formats microseconds with up to three digits and without the unit, for columns headed by it.
 pub fn microseconds(value_ns: f64) -> String {
     three_digits(value_ns / 1e3)
 }
 
-/// Bytes as a database writes a block size: `8K`, `1M`; exact or not at all shortened.
+/// Formats bytes as a database writes a block size: `8K`, `1M`; shortened only if exact.
 pub fn block_size(bytes: u64) -> String {
     let (mut value, mut index) = (bytes, 0);
     while value >= 1024 && value.is_multiple_of(1024) && index < 4 {
@@ -174,7 +176,7 @@ pub fn block_size(bytes: u64) -> String {
     format!("{value}{}", ["", "K", "M", "G", "T"][index])
 }
 
-/// A load as a database engineer says it: `16 blocking readers`, `uring, 64 in flight`.
+/// Formats a load as a database engineer says it: `16 blocking readers`, `uring, 64 in flight`.
 pub fn load(load: &LoadSpec) -> String {
     if let Some(read_pct) = load.read_pct {
         let (writes, in_flight) = (100_u32.saturating_sub(read_pct), load.in_flight());
@@ -195,7 +197,7 @@ pub fn load(load: &LoadSpec) -> String {
     counted(load.workers.into(), &one)
 }
 
-/// An instant of RFC 3339 to the second.
+/// Formats an RFC 3339 instant to the second.
 pub fn instant(text: &str) -> String {
     let fraction = text.find('.').map_or(text.len()..text.len(), |dot| {
         let digits = text[dot + 1..].find(|c: char| !c.is_ascii_digit());
@@ -215,7 +217,7 @@ pub fn cap(cap: &CgroupCap) -> String {
     format!("capped at {what} on {} by {}", cap.device, cap.source)
 }
 
-/// What a device is, in a word or two.
+/// Returns the kind of a device in a word or two.
 pub fn device_kind(kind: DeviceKind) -> &'static str {
     match kind {
         DeviceKind::DeviceMapper => "device mapper",
@@ -224,7 +226,7 @@ pub fn device_kind(kind: DeviceKind) -> &'static str {
     }
 }
 
-/// Processors online, and how many of them may be used when that is fewer.
+/// Formats the number of processors online, and of those that may be used if they are fewer.
 pub fn processors(host: &Host) -> String {
     if host.cpus_allowed_milli < host.cpus * 1000 {
         let allowed = three_digits(f64::from(host.cpus_allowed_milli) / 1e3);

@@ -2,8 +2,8 @@
 //! and [`render`] shows it as text, HTML page, JSON document or CSV.
 //!
 //! This crate derives nothing and never asks the machine anything, so a report looks the same
-//! wherever and whenever. A condemned number is struck through in all renderings and is never a
-//! headline.
+//! wherever and whenever it is rendered. A condemned number is struck through in all renderings and
+//! is never a headline.
 //!
 //! ```
 //! use blockstone_report::render::terminal::{self, Style};
@@ -26,7 +26,7 @@ pub use format::{block_size, percent, short, to_one, value as cell};
 pub use report::{Began, Block, Card, Detail, Headline, Report, Section, Tone};
 pub use timeline::{Sliced, Timeline, slices};
 
-/// Why a report could not be rendered.
+/// Reason why a report could not be rendered.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     #[error(

@@ -1,4 +1,4 @@
-//! The renderers: one for each medium, each for every report.
+//! Renderers: one for each medium, each for every report.
 
 pub mod csv;
 pub mod html;

@@ -1,4 +1,4 @@
-//! What a verb has to say, before anyone decides how it looks: one [`Report`], which every renderer
+//! Content of a verb's answer, independent of how it looks: one [`Report`], which every renderer
 //! takes. A verb makes one and has no renderer of its own.
 
 use std::collections::BTreeMap;
@@ -19,28 +19,28 @@ pub type Earlier = fn(Map<String, Json>) -> Map<String, Json>;
 pub struct Report {
     /// The verb, also the first part of the JSON schema's name: `run`, `flash-sim`.
     pub verb: Text,
-    /// Version of the JSON document: its keys only ever grow within one.
+    /// Version of the JSON document, within which keys are only added.
     pub version: u32,
     pub headline: Headline,
-    /// What was measured, on what, when: a line each, each of parts joined by ` · `.
+    /// What was measured, on what and when, one line each, of parts joined by ` · `.
     pub identity: Vec<String>,
-    /// What the reader must know before any number: unfinished, imported, partial.
+    /// Facts that the reader must know before any number: unfinished, imported, partial.
     pub warnings: Vec<String>,
     pub cards: Vec<Card>,
     /// The chapters, in reading order.
     pub sections: Vec<Section>,
     pub verdicts: Vec<Verdict>,
-    /// What could not be measured and why, and other remarks below everything else.
+    /// Reasons for what could not be measured, and other remarks below everything else.
     pub notes: Vec<String>,
-    /// How the measurement ended: decides the exit code.
+    /// End of the measurement, which decides the exit code.
     pub end: End,
-    /// Not all was measured that was asked for: the answer may not be relied upon.
+    /// Whether less was measured than was asked for, so that the answer may not be relied upon.
     pub partial: bool,
     /// The figures that a recording keeps in its manifest.
     pub summary: BTreeMap<String, Figure>,
-    /// Where the numbers are kept; empty when nowhere.
+    /// Place where the numbers are kept; empty if they are not.
     pub recording: String,
-    /// Whether the page of this report lies there too.
+    /// Whether the page of this report is there too.
     pub has_page: bool,
     /// Version of Blockstone that measured.
     pub tool_version: String,
@@ -68,12 +68,12 @@ pub struct Began {
 }
 
 impl Began {
-    /// Local time in nanoseconds since 1970.
+    /// Returns local time in nanoseconds since 1970.
     pub fn local_ns(self) -> f64 {
         (self.unix_ns + i128::from(self.utc_offset_s) * 1_000_000_000) as f64
     }
 
-    /// `UTC`, `UTC+01:00`.
+    /// Returns the name of the time zone: `UTC`, `UTC+01:00`.
     pub fn zone(self) -> String {
         let minutes = self.utc_offset_s.unsigned_abs() / 60;
         match self.utc_offset_s {
@@ -88,17 +88,16 @@ impl Began {
 
 #[derive(Clone, Debug, Default)]
 pub struct Headline {
-    /// What the report is about: a path, a host, a model.
+    /// Subject of the report: a path, a host, a model.
     pub subject: String,
     /// The one to four figures that answer the question; condemned ones are struck through.
     pub figures: Vec<Card>,
-    /// The answer in words where figures do not say it, or why there is none.
+    /// The answer in words if figures do not say it, or the reason why there is none.
     pub text: String,
-    /// How the text is meant.
     pub tone: Tone,
 }
 
-/// How a line is meant.
+/// Severity of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
     #[default]
@@ -110,9 +109,9 @@ pub enum Tone {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Card {
-    /// Its key in JSON documents; rules name it as what they concern.
+    /// Key in JSON documents, by which rules name what they concern.
     pub name: Text,
-    /// What it is, for people: `Reads of the database`.
+    /// Title for people: `Reads of the database`.
     pub title: Text,
     /// Figures of one group share a line on the terminal and a row on the page.
     pub group: Text,
@@ -131,12 +130,12 @@ pub struct Card {
 
 #[derive(Clone, Debug, Default)]
 pub struct Section {
-    /// Anchor on the page, unique: kebab case.
+    /// Unique anchor on the page, in kebab case.
     pub id: Text,
     pub heading: Text,
-    /// How to read it; may be empty.
+    /// Advice on reading it; may be empty.
     pub about: Text,
-    /// Who shows it.
+    /// Media that show it.
     pub detail: Detail,
     pub blocks: Vec<Block>,
 }
@@ -145,9 +144,9 @@ pub struct Section {
 pub enum Detail {
     #[default]
     Screen,
-    /// The page, and the terminal where all is asked for.
+    /// The page, and the terminal if everything is asked for.
     Page,
-    /// The terminal: what the page says with charts.
+    /// The terminal: what the page shows with charts.
     Terminal,
 }
 
@@ -157,12 +156,12 @@ pub enum Block {
     Chart(Chart),
     /// A paragraph that may be wrapped.
     Text(String),
-    /// Lines whose columns are aligned already.
+    /// Lines whose columns are already aligned.
     Preformatted(Vec<String>),
 }
 
 impl Report {
-    /// Whether no verdict condemns a number.
+    /// Returns whether no verdict condemns a number.
     pub fn trustworthy(&self) -> bool {
         !self.verdicts.iter().any(Verdict::condemns)
     }
@@ -174,13 +173,13 @@ impl Report {
         })
     }
 
-    /// The title of a figure, or its name if no card has it.
+    /// Returns the title of a figure, or its name if no card has it.
     pub fn title<'a>(&'a self, name: &'a str) -> &'a str {
         let card = self.cards.iter().find(|card| card.name == *name);
         card.map(|card| &*card.title).filter(|title| !title.is_empty()).unwrap_or(name)
     }
 
-    /// Rules that warn of a figure without condemning it.
+    /// Returns the rules that warn about a figure without condemning it.
     pub fn warned_by(&self, figure: &str) -> impl Iterator<Item = &str> {
         let warns = |v: &&Verdict| v.outcome == Outcome::Fail && v.weight == Weight::Warns;
         let concerned = move |v: &&Verdict| v.concerns.iter().any(|name| name == figure);
@@ -189,7 +188,7 @@ impl Report {
 }
 
 impl Card {
-    /// A figure in no group yet, which nothing condemns.
+    /// Creates a figure that is in no group yet and that nothing condemns.
     pub fn new(
         name: impl Into<Text>,
         title: impl Into<Text>,
@@ -202,7 +201,7 @@ impl Card {
         Self { name, title, group, prefix, estimate, unit, words, source, condemned_by }
     }
 
-    /// A figure without an interval: a model gives one number.
+    /// Creates a figure without an interval: a model gives one number.
     pub fn exact(
         name: impl Into<Text>,
         title: impl Into<Text>,
@@ -224,12 +223,12 @@ impl Section {
         Self { id: id.into(), heading: heading.into(), ..Self::default() }
     }
 
-    /// A section of the page.
+    /// Creates a section of the page.
     pub fn page(id: impl Into<Text>, heading: impl Into<Text>) -> Self {
         Self::new(id, heading).detail(Detail::Page)
     }
 
-    /// A section of one table, under its heading.
+    /// Creates a section of one table, under its heading.
     pub fn of(id: impl Into<Text>, table: Table) -> Self {
         Self::new(id, table.title.clone()).with([table])
     }
@@ -239,13 +238,13 @@ impl Section {
         Self { about: about.into(), ..self }
     }
 
-    /// The same section, shown as `detail` says.
+    /// Returns the same section, shown as `detail` says.
     #[must_use]
     pub fn detail(self, detail: Detail) -> Self {
         Self { detail, ..self }
     }
 
-    /// The same section with these blocks; tables without rows are left out.
+    /// Returns the same section with these blocks; tables without rows are left out.
     #[must_use]
     pub fn with<B: Into<Block>>(mut self, blocks: impl IntoIterator<Item = B>) -> Self {
         let blocks = blocks.into_iter().map(Into::into);

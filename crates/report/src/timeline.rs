@@ -8,24 +8,24 @@ use blockstone_base::table::{Merge, Row, Table, Text, merge, order};
 /// Tables of consecutive slices of time, from which a page makes the table of any window.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
-    /// Edges of the slices in nanoseconds since the recording began: one more than slices. A
-    /// window that is chosen begins and ends at one.
+    /// Edges of the slices in nanoseconds since the recording began: one more than there are
+    /// slices. A chosen window begins and ends at an edge.
     pub edges_ns: Vec<u64>,
     pub tables: Vec<Sliced>,
 }
 
-/// A table of each slice of time.
+/// A table for each slice of time.
 #[derive(Clone, Debug)]
 pub struct Sliced {
     /// Name of the table in the report.
     pub table: Text,
     /// Edges of its own slices, from the first edge of the timeline to its last.
     pub edges_ns: Vec<u64>,
-    /// Its rows in each slice; none in one that it does not speak of.
+    /// Its rows in each slice; `None` in one that it does not cover.
     pub rows: Vec<Option<Vec<Row>>>,
 }
 
-/// The slices of a window: those whose middle lies in it, else the one at its middle.
+/// Returns the slices of a window: those whose middle is in it, else the one at its middle.
 pub fn slices(edges_ns: &[u64], from_ns: u64, to_ns: u64) -> Range<usize> {
     let count = edges_ns.len().saturating_sub(1);
     let middle = |slice: usize| edges_ns[slice].midpoint(edges_ns[slice + 1]);
@@ -45,7 +45,7 @@ impl Timeline {
         self.tables.iter().find(|sliced| sliced.table == table.name)
     }
 
-    /// The rows of `table` in a window, sorted as the table is; none where it has no slices.
+    /// Returns the rows of `table` in a window, sorted as the table is; none if it has no slices.
     pub fn window(&self, table: &Table, from_ns: u64, to_ns: u64) -> Vec<Row> {
         let Some(Sliced { edges_ns, rows, .. }) = self.of(table) else { return Vec::new() };
         let seconds = |slice: usize| (edges_ns[slice + 1] - edges_ns[slice]) as f64 / 1e9;
@@ -64,8 +64,8 @@ impl Timeline {
     }
 }
 
-/// The column that a table is sorted by: the first column of numbers that descend, else the first
-/// column of texts that ascend. None where neither does, or all are equal.
+/// Returns the column that a table is sorted by: the first column of numbers that descend, else the
+/// first column of texts that ascend. `None` if neither does, or all are equal.
 pub(crate) fn sorted_by(table: &Table) -> Option<usize> {
     let sorted = |column: &usize| {
         let pairs =
@@ -100,7 +100,7 @@ mod tests {
         cells.into()
     }
 
-    /// Two disks over three slices of 1, 1 and 2 s; `b` is missing in the first.
+    /// Returns two disks over three slices of 1, 1 and 2 s; `b` is missing in the first.
     fn world() -> (Table, Timeline) {
         let mut table = Table::new("disks", "Disks", COLUMNS);
         table.push(row("b", [9.0; 6]));

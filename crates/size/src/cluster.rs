@@ -1,32 +1,33 @@
-//! Observations of instances → snapshots of databases.
+//! Groups observations of instances into snapshots of databases.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Observation;
 
-/// Everything that is known of one database.
+/// The instances and snapshots of one database.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Database {
     pub name: String,
     pub instances: BTreeSet<String>,
-    /// In the order of time.
+    /// In order of time.
     pub snapshots: Vec<Snapshot>,
 }
 
 /// The instances of a database over the same time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
-    /// Of all instances that are known here.
+    /// Sum over all instances that were observed.
     pub load: Observation,
     pub parts: Vec<Observation>,
-    /// Instances of the database of which nothing is known here: `load` is a lower bound.
+    /// Instances of the database that were not observed: `load` is a lower bound.
     pub missing: usize,
 }
 
-/// Instances end a snapshot within this time of each other, or within a tenth of its length.
+/// Instances whose snapshots end within this time of each other, or within a tenth of their length,
+/// belong to one snapshot.
 const APART_S: f64 = 60.0;
 
-/// Snapshots of every database, by name.
+/// Returns the snapshots of every database, sorted by name.
 pub fn databases(observations: &[Observation]) -> Vec<Database> {
     let mut by_name: BTreeMap<&str, Vec<&Observation>> = BTreeMap::new();
     for observation in observations {
@@ -50,7 +51,7 @@ fn database(name: &str, mut all: Vec<&Observation>) -> Database {
             None => groups.push(vec![observation.clone()]),
         }
     }
-    // A report of the whole cluster lacks none of its instances.
+    // A report of the whole cluster includes all of its instances.
     let single = instances.iter().filter(|it| !it.is_empty()).count();
     let snapshot = |parts: Vec<Observation>| {
         let mut load = Observation::sum(&parts)?;
@@ -67,12 +68,12 @@ fn database(name: &str, mut all: Vec<&Observation>) -> Database {
 }
 
 impl Database {
-    /// How many snapshots lack instances.
+    /// Returns the number of snapshots that lack instances.
     pub fn partial(&self) -> usize {
         self.snapshots.iter().filter(|it| it.missing > 0).count()
     }
 
-    /// From the first snapshot to the last.
+    /// Returns the start of the first snapshot and the end of the last.
     pub fn span_s(&self) -> (f64, f64) {
         let begin = self.snapshots.iter().map(|it| it.load.begin_s).fold(f64::INFINITY, f64::min);
         let end = self.snapshots.iter().map(|it| it.load.end_s()).fold(0.0, f64::max);

@@ -1,5 +1,5 @@
-//! Several databases, or the instances of one, on the same storage: the sum of their peaks is what
-//! they need if nothing is known of when these are, the peak of their sums what they needed.
+//! Several databases, or the instances of one, on the same storage: the sum of their peaks is the
+//! need if the times of the peaks are unknown, the peak of their sums is the need as observed.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ pub struct Consolidation {
     pub of: &'static str,
     pub sum_of_peaks: f64,
     pub peak_of_sums: f64,
-    /// When that was: an hour of the week, or the end of a snapshot.
+    /// Time of the peak of sums: an hour of the week, or the start of a snapshot.
     pub at: String,
-    /// Who makes the peak, the largest share first.
+    /// Contributors to the peak, the largest share first.
     pub parts: Vec<Part>,
-    /// The worst sum of the highest values inside intervals: an upper bound.
+    /// The highest sum of the maxima inside intervals: an upper bound.
     pub most: Option<f64>,
 }
 
@@ -25,12 +25,12 @@ pub struct Consolidation {
 pub struct Part {
     pub name: String,
     pub peak: f64,
-    /// In the peak of sums; `None` where nothing is known of it at that time.
+    /// Its part of the peak of sums; `None` if it is unknown at that time.
     pub at_peak: Option<f64>,
 }
 
-/// Of several databases, aligned by the hour of the week: they need not have been observed in the
-/// same weeks.
+/// Consolidates several databases, aligned by the hour of the week: they need not have been
+/// observed in the same weeks.
 pub fn of_databases(
     databases: &[Database],
     value: impl Fn(&Observation) -> Option<f64>,
@@ -63,7 +63,7 @@ pub fn of_databases(
     })
 }
 
-/// Of the instances of one database, which have the same snapshots.
+/// Consolidates the instances of one database, which have the same snapshots.
 pub fn of_instances(
     database: &Database,
     value: impl Fn(&Observation) -> Option<f64>,
@@ -100,7 +100,7 @@ fn sorted(mut parts: Vec<Part>) -> Vec<Part> {
     parts
 }
 
-/// The hours of the week of one database.
+/// Returns the hours of the week of one database.
 pub fn week(database: &Database, value: impl Fn(&Observation) -> Option<f64>) -> Week {
     let known = database
         .snapshots
@@ -109,8 +109,8 @@ pub fn week(database: &Database, value: impl Fn(&Observation) -> Option<f64>) ->
     Week::of(known)
 }
 
-/// The sum of several weeks. An hour of which nothing is known in one of them is the sum of the
-/// others, unless nothing is known in any.
+/// Returns the sum of several weeks. An hour that is unknown in one of them is the sum of the
+/// others, unless it is unknown in all.
 pub fn together(weeks: &[Week]) -> Week {
     let hour = |hour: usize| {
         let known = weeks.iter().filter_map(|week| week.0[hour]);

@@ -1,4 +1,4 @@
-//! How the need grows: the slope of the weekly 95th percentile, and where it leads.
+//! Growth of the need: the slope of the weekly 95th percentile, and its extrapolation.
 
 use blockstone_base::rng::Rng;
 use blockstone_base::stats::{Estimate, slope};
@@ -6,25 +6,26 @@ use blockstone_base::stats::{Estimate, slope};
 use crate::percentile::Weighted;
 
 const WEEK_S: f64 = 7.0 * 86_400.0;
-/// Fewer weeks say nothing of a trend.
+/// Fewer weeks say nothing about a trend.
 pub const WEEKS_MIN: usize = 5;
-/// A week that is observed for less than this share of it is left out.
+/// A week of which less than this share was observed is left out.
 const OBSERVED_MIN: f64 = 0.5;
 const RESAMPLES: usize = 1_000;
-/// Slopes are medians of pairs: more weeks than these are a matter of seconds.
+/// Most weeks used: a slope is the median over pairs, which takes seconds for more.
 const WEEKS_MAX: usize = 60;
 const SEED: u64 = 0x5125;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Growth {
-    /// In a week, with the interval of resampled weeks.
+    /// Growth per week, with an interval from resampled weeks.
     pub per_week: Estimate,
-    /// The need after as many weeks as were observed, by the same slope: not beyond.
+    /// The need after as many further weeks as were observed, by the same slope, and not later.
     pub after: Estimate,
     pub weeks: usize,
 }
 
-/// Of values with their beginnings and lengths, in the order of time; or why there is none.
+/// Returns the growth of values with their starts and lengths, in order of time; or why there is
+/// none.
 pub fn growth(values: &[(f64, Weighted)]) -> Result<Growth, String> {
     let first_s = values.iter().map(|it| it.0).fold(f64::INFINITY, f64::min);
     let week_of = |begin_s: f64| ((begin_s - first_s) / WEEK_S).floor() as usize;
@@ -62,7 +63,7 @@ pub fn growth(values: &[(f64, Weighted)]) -> Result<Growth, String> {
     Ok(Growth { per_week, after: after.not_negative(), weeks })
 }
 
-/// 95 % of the slopes of weeks drawn with replacement.
+/// Returns the bounds of 95 % of the slopes of weeks drawn with replacement.
 fn resampled(points: &[(f64, f64)]) -> (f64, f64) {
     let mut random = Rng::new(SEED, 0);
     let mut slopes: Vec<f64> = (0..RESAMPLES)
@@ -97,7 +98,7 @@ mod tests {
         let found = growth(&weeks(8, |week| 100.0 + 5.0 * week as f64)).unwrap();
         assert!((found.per_week.value - 5.0).abs() < 1e-9, "{found:?}");
         assert!(found.per_week.low > 4.9 && found.per_week.high < 5.1, "{found:?}");
-        // 100 + 22 in an hour of each day, 7 weeks of growth, and 8 weeks more.
+        // 100 + 22 in an hour of each day, 7 weeks of growth, and 8 more weeks.
         assert!((found.after.value - (122.0 + 5.0 * 15.0)).abs() < 1e-6, "{found:?}");
         let refused = growth(&weeks(4, |_| 1.0)).unwrap_err();
         assert!(refused.contains("5 whole weeks, and there are 4"), "{refused}");

@@ -1,8 +1,8 @@
-//! What units of hardware can do, how many of them a need takes, and which ceiling binds.
+//! Capacity of units of hardware, the number of them that a need takes, and the binding ceiling.
 //!
-//! `units = max over ceilings of need ÷ (capacity of a unit × utilisation)`. The need is in terms
-//! of hardware: writes count as often as the redundancy makes the storage do them, once and for all
-//! writes. A ceiling is checked where both the need and the capacity are known.
+//! `units = max over ceilings of need ÷ (capacity of a unit × utilisation)`. The need is that of
+//! the hardware: all writes are multiplied once by the write penalty of the redundancy. A ceiling
+//! is checked if both the need and the capacity are known.
 
 pub mod cache;
 pub mod carried;
@@ -26,9 +26,9 @@ pub use ceilings::mixed_iops;
 pub use redundancy::Redundancy;
 pub use unit::Unit;
 
-/// What is needed of hardware, each with the averaging time and the percentile that it came from.
-/// Stated by the user, or taken from a [`crate::need`]. What is unknown is `None` and checks no
-/// ceiling.
+/// Demand on the hardware, each with the averaging time and the percentile of its source. Stated by
+/// the user, or taken from a [`crate::need`]. An unknown quantity is `None` and is not checked
+/// against any ceiling.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Demand {
     pub reads_per_s: Option<f64>,
@@ -38,25 +38,25 @@ pub struct Demand {
     pub redo_bytes_per_s: Option<f64>,
     pub commits_per_s: Option<f64>,
     pub size_bytes: Option<f64>,
-    /// Busy cores of the source.
+    /// Busy cores of the source system.
     pub cores: Option<f64>,
     pub memory_bytes: Option<f64>,
     pub sessions: Option<f64>,
 }
 
-/// How units are to be used.
+/// Planned use of the units.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     pub redundancy: Redundancy,
-    /// Planned share of what a unit can do in a second, above 0 to 1.
+    /// Planned share of the throughput of a unit, above 0 to 1.
     pub utilisation: f64,
-    /// Planned share of what a unit can hold (GB, memory, sessions), above 0 to 1. A disk that is
+    /// Planned share of the capacity of a unit (GB, memory, sessions), above 0 to 1. A disk that is
     /// 90 % busy makes requests wait, one that is 90 % full does not.
     pub fill: f64,
-    /// Share of the reads that a flash cache answers, 0 to 1. Writes always reach the disks.
+    /// Share of the reads served by a flash cache, 0 to 1. Writes always reach the disks.
     pub cached_reads: f64,
-    /// Measured I/Os a second of a unit at the latency that is wanted ([`headroom`]); replaces
-    /// what the catalogue says, and the utilisation is not taken off again.
+    /// Measured I/Os per second of a unit at the wanted latency ([`headroom`]); replaces the figure
+    /// of the catalogue, and is not reduced further by the utilisation.
     pub measured_iops: Option<f64>,
 }
 
@@ -72,30 +72,31 @@ impl Default for Plan {
     }
 }
 
-/// One thing that the need is divided by.
+/// One limit of a unit, compared with the need.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ceiling {
-    /// With its unit of measure: `IOPS`, `MB/s`, `redo MB/s`, `GB` …
+    /// The name with its unit of measure: `IOPS`, `MB/s`, `redo MB/s`, `GB` …
     pub name: String,
     pub need: f64,
-    /// Of one unit, at the utilisation that is planned.
+    /// Capacity of one unit at the planned utilisation.
     pub unit_capacity: f64,
     pub units: u64,
     pub binding: bool,
-    /// Units ÷ units of the binding one.
+    /// Units ÷ units of the binding ceiling.
     pub slack: f64,
-    /// What the need takes of all units of the answer, without a planned reserve: U = R ÷ C.
+    /// Share of the capacity of all units of the answer that the need uses, without a planned
+    /// reserve: U = R ÷ C.
     pub utilisation: f64,
 }
 
-/// How many of one unit a demand takes.
+/// The number of units of one kind that a demand takes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Answer {
     pub unit: String,
     pub units: u64,
     /// In the order of the catalogue's columns; exactly one is binding.
     pub ceilings: Vec<Ceiling>,
-    /// Needed, but the unit's capacity is not known.
+    /// Ceilings with a need but an unknown capacity of the unit.
     pub unchecked: Vec<&'static str>,
 }
 
@@ -118,8 +119,8 @@ pub enum HardwareError {
     Flash(#[from] blockstone_flash::estimate::EstimateError),
 }
 
-/// Checks every ceiling of `unit`, and names the one that takes the most units. Of equals the
-/// first binds.
+/// Checks every ceiling of `unit`, and determines the one that takes the most units. Of equals, the
+/// first one binds.
 pub fn answer(demand: &Demand, unit: &Unit, plan: &Plan) -> Result<Answer, HardwareError> {
     plan.check()?;
     demand.check()?;
@@ -149,12 +150,12 @@ pub fn answer(demand: &Demand, unit: &Unit, plan: &Plan) -> Result<Answer, Hardw
     Ok(Answer { unit: unit.name.clone(), units: most, ceilings, unchecked })
 }
 
-/// A ceiling before it is weighed against the others: name, need, and what a unit can do, as stated
-/// and as planned.
+/// A ceiling before the comparison with the others: name, need, and the capacity of a unit as
+/// stated and as planned.
 type Stated = (&'static str, f64, f64, f64);
 
 fn weighed(ceilings: &[Stated]) -> (Vec<Ceiling>, u64) {
-    // By the exact quotient: one disk for each of two ceilings does not make them equal.
+    // Compares exact quotients: two ceilings that take one disk each are not necessarily equal.
     let load = |&(_, need, _, capacity): &Stated| need / capacity;
     let heaviest = ceilings.iter().map(load).fold(0.0, f64::max);
     let binding = ceilings.iter().position(|ceiling| load(ceiling) >= heaviest).unwrap_or(0);
@@ -174,14 +175,14 @@ fn weighed(ceilings: &[Stated]) -> (Vec<Ceiling>, u64) {
     (ceilings.iter().enumerate().map(weigh).collect(), most)
 }
 
-/// Whole units; a quotient that is whole but for rounding takes no further one.
+/// Returns whole units; a quotient that exceeds a whole number by rounding only is not rounded up.
 fn units(need: f64, capacity: f64) -> u64 {
     let units = need / capacity;
     if units.is_finite() { (units - units * 1e-12).ceil() as u64 } else { u64::MAX }
 }
 
 impl Answer {
-    /// None only in an answer that was made by hand.
+    /// Returns the binding ceiling; `None` only in an answer that [`answer`] did not make.
     pub fn binding(&self) -> Option<&Ceiling> {
         self.ceilings.iter().find(|ceiling| ceiling.binding)
     }
@@ -222,7 +223,7 @@ impl Demand {
             ("bytes of memory", self.memory_bytes),
             ("sessions", self.sessions),
         ] {
-            // Products of it have to stay finite.
+            // Its products must stay finite.
             if value.is_some_and(|value| !(0.0..=1e30).contains(&value)) {
                 let (what, value) = (what.to_owned(), value.unwrap_or_default());
                 let hint = "a number, zero or more";
@@ -232,13 +233,13 @@ impl Demand {
         Ok(())
     }
 
-    /// I/Os a second that storage has to do; none unless both rates are known.
+    /// Returns the I/Os per second of the storage; `None` unless both rates are known.
     pub fn hardware_iops(&self, redundancy: Redundancy) -> Option<f64> {
         Some(redundancy.hardware_iops(self.reads_per_s?, self.writes_per_s?))
     }
 
-    /// What remains when one of several databases is moved elsewhere; what is not known of either
-    /// stays unknown.
+    /// Returns the demand that remains when one of several databases is moved elsewhere; a quantity
+    /// that is unknown in either stays unknown.
     #[must_use]
     pub fn less(&self, moved: &Self) -> Self {
         let less = |all: Option<f64>, part: Option<f64>| Some((all? - part?).max(0.0));

@@ -1,28 +1,28 @@
-//! Hours of the week, in the time of the server.
+//! Hours of the week, in the server's time zone.
 
 use std::collections::BTreeMap;
 
-/// Hours of a week.
+/// Hours per week.
 pub const HOURS: usize = 168;
 pub const HOUR_S: f64 = 3_600.0;
 pub const WEEKDAYS: [&str; 7] =
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-/// The first day of 1970 was a Thursday.
+/// 1 January 1970 was a Thursday.
 const FIRST_DAY: i64 = 3;
 
-/// The time of the week that is meant.
+/// A selection of times of the week.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// From the first hour to before the second; over midnight where the first is later.
+    /// From the first hour until before the second; past midnight if the first is later.
     pub hours: Option<(u32, u32)>,
     pub weekdays: bool,
-    /// Only as many days at the end of each month.
+    /// Only this many days at the end of each month.
     pub month_end_days: Option<u32>,
 }
 
 impl Filter {
-    /// Whether an instant is meant, in seconds since 1970.
+    /// Whether it selects an instant, in seconds since 1970.
     pub fn admits(&self, at_s: f64) -> bool {
         let (day, hour) = day_and_hour(hour_of_week(at_s));
         let hour = hour as u32;
@@ -36,14 +36,14 @@ impl Filter {
     }
 }
 
-/// Days of the month after this one; unknown beyond the calendar.
+/// Returns the days of the month after this one; `None` beyond the calendar.
 fn left_of_month(at_s: f64) -> Option<u32> {
     let stamp = jiff::Timestamp::from_second(at_s.floor() as i64).ok()?;
     let date = stamp.to_zoned(jiff::tz::TimeZone::UTC).date();
     u32::try_from(date.days_in_month() - date.day()).ok()
 }
 
-/// From Monday, 0:00.
+/// Returns the hour of the week, counted from Monday, 0:00.
 pub fn hour_of_week(at_s: f64) -> usize {
     let hours = (at_s / HOUR_S).floor() as i64;
     (hours + FIRST_DAY * 24).rem_euclid(HOURS as i64) as usize
@@ -53,28 +53,28 @@ pub fn day_and_hour(hour_of_week: usize) -> (usize, usize) {
     (hour_of_week / 24 % 7, hour_of_week % 24)
 }
 
-/// `Friday 17:00`.
+/// Returns the name of an hour of the week, like `Friday 17:00`.
 pub fn name(hour_of_week: usize) -> String {
     let (day, hour) = day_and_hour(hour_of_week);
     format!("{} {hour}:00", WEEKDAYS[day])
 }
 
-/// Wall-clock time of a server, as ISO 8601 without a zone.
+/// Formats wall-clock time of a server as ISO 8601 without a zone.
 pub fn clock(at_s: f64) -> String {
     let stamp = jiff::Timestamp::from_second(at_s.round() as i64);
     stamp.map_or_else(|_| String::new(), |it| it.strftime("%Y-%m-%dT%H:%M:%S").to_string())
 }
 
-/// The most of each hour of the week, over the weeks; none where nothing is known of it.
+/// The maximum of each hour of the week, over the weeks; `None` if the hour is unknown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Week(pub Vec<Option<f64>>);
 
 impl Week {
-    /// Of values that held from an instant on for some seconds: first the mean of each hour that
-    /// they meet, by the time that they have in it, then the greatest of the weeks.
+    /// Aggregates values, each with its start and length in seconds: first into the mean of each
+    /// hour that they overlap, weighted by the overlap, then into the maximum over the weeks.
     pub fn of(values: impl IntoIterator<Item = (f64, f64, f64)>) -> Self {
         let mut hours: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
-        // What is longer than a week says nothing of its hours.
+        // A value over more than a week says nothing about its hours.
         let values = values.into_iter().filter(|it| it.2 <= HOURS as f64 * HOUR_S);
         for (value, begin_s, seconds) in values {
             let end_s = begin_s + seconds;
@@ -85,7 +85,7 @@ impl Week {
                 let held = hours.entry(hour as i64).or_default();
                 held.0 += value * (to_s - from_s);
                 held.1 += to_s - from_s;
-                // An instant this far from 1970 cannot move by a fraction of a second.
+                // So far from 1970, adding a fraction of a second does not change an instant.
                 from_s = if to_s > from_s { to_s } else { end_s };
             }
         }
@@ -98,7 +98,7 @@ impl Week {
         Self(week)
     }
 
-    /// The most, and its hour.
+    /// Returns the maximum, and its hour.
     pub fn peak(&self) -> Option<(f64, usize)> {
         let known = self.0.iter().enumerate().filter_map(|(hour, most)| Some(((*most)?, hour)));
         known.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))

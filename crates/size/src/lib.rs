@@ -1,10 +1,10 @@
-//! From the load that was measured to the hardware that it needs.
+//! Sizing: from the measured load to the hardware that it needs.
 //!
-//! [`observations`] come from a history, whatever filled it. [`databases`] makes snapshots of them,
-//! over all instances; a [`Need`] gives their percentiles; [`hardware`] holds the need against what
-//! units of hardware can do, and names the ceiling that binds.
+//! [`observations`] come from a history, whatever its source. [`databases`] groups them into
+//! snapshots, over all instances; a [`Need`] holds their percentiles; [`hardware`] compares the
+//! need with the capacity of units of hardware, and names the ceiling that binds.
 //!
-//! Must not know: any I/O, clock or thread, and how a need is shown.
+//! This crate must not know any I/O, clock or thread, or how a need is shown.
 //!
 //! ```
 //! use blockstone_size::{Observation, Question, databases, need::Need};

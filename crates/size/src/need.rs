@@ -1,7 +1,7 @@
-//! What is needed, by percentiles of time.
+//! The need, as percentiles over time.
 //!
-//! The requests that reach the disks are derived of each snapshot first, and percentiles are taken
-//! of these: the 95th percentile of reads and that of writes need not be of the same hour.
+//! The requests that reach the disks are derived from each snapshot first, and percentiles are
+//! taken of these: the 95th percentiles of reads and of writes need not fall into the same hour.
 
 use blockstone_base::table::Measure;
 
@@ -15,10 +15,10 @@ use crate::observation::Levels;
 use crate::percentile::{Percentiles, Weighted};
 use crate::{Observation, Snapshot};
 
-/// What is asked of the observations.
+/// Parameters of a need.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Question {
-    /// Writes to disks for each write of a database.
+    /// Writes to disks per write of a database.
     pub penalty: f64,
     pub filter: Filter,
 }
@@ -26,38 +26,38 @@ pub struct Question {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Need {
     pub hardware_iops: Percentiles,
-    /// Of the highest values inside intervals: an upper bound of the same.
+    /// From the highest values inside intervals: an upper bound of `hardware_iops`.
     pub most_hardware_iops: Option<f64>,
-    /// The median of highest values inside an interval ÷ its mean.
+    /// The median of maximum ÷ mean inside an interval.
     pub peak_factor: Option<f64>,
-    /// Over which `most` values are means.
+    /// Averaging time of the `most` values, in seconds.
     pub most_averaging_s: Option<f64>,
-    /// The other quantities, in the order in which they are shown.
+    /// The other quantities, in display order.
     pub quantities: Vec<(Quantity, Percentiles)>,
-    /// The hours of the week, of the requests that reach the disks.
+    /// The requests that reach the disks, by hour of the week.
     pub week: Week,
-    /// Of one database with several instances, or of several databases.
+    /// Present for one database with several instances, or for several databases.
     pub consolidation: Option<Consolidation>,
     pub growth: Result<Growth, String>,
-    /// Values of hardware IOPS with their seconds, sorted from the greatest down.
+    /// Values of hardware IOPS with their seconds, in descending order.
     pub durations: Vec<Weighted>,
-    /// Shortest and longest time over which the values are means.
+    /// Shortest and longest averaging time of the values, in seconds.
     pub averaging_s: (f64, f64),
-    /// Snapshots that lack instances, and all.
+    /// Number of snapshots that lack instances, and of all snapshots.
     pub partial: (usize, usize),
-    /// Snapshots that `filter` leaves out.
+    /// Number of snapshots excluded by `filter`.
     pub filtered: usize,
 }
 
-/// One thing that is needed.
+/// A kind of resource that is needed.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity {
-    /// Its key in tables.
+    /// The key in tables.
     pub key: &'static str,
     pub name: &'static str,
     pub measure: Measure,
     pub value: fn(&Observation) -> Option<f64>,
-    /// Whether it is a level at the end, of which percentiles are not weighted.
+    /// Whether it is a level at the end of an interval, whose percentiles are not weighted.
     pub is_level: bool,
 }
 
@@ -76,7 +76,7 @@ const fn rate(
     Quantity { key, name, measure, value, is_level: false }
 }
 
-/// All but the requests that reach the disks, which depend on the penalty.
+/// All quantities except the requests that reach the disks, which depend on the penalty.
 pub const QUANTITIES: &[Quantity] = &[
     rate("reads_per_s", "reads/s", Measure::Count, |it| it.reads_per_s),
     rate("writes_per_s", "writes/s", Measure::Count, |it| it.writes_per_s),
@@ -112,8 +112,8 @@ const fn level(
 }
 
 impl Need {
-    /// Of one database, or of several on the same storage. `None` where reads and writes are known
-    /// of no snapshot that is meant.
+    /// Returns the need of one database, or of several on the same storage. `None` if reads and
+    /// writes are unknown in all selected snapshots.
     pub fn of(databases: &[Database], question: &Question) -> Option<Self> {
         let meant: Vec<Database> = databases.iter().map(|it| admitted(it, question)).collect();
         let hardware = |it: &Observation| it.hardware_iops(question.penalty);
@@ -160,13 +160,13 @@ impl Need {
         })
     }
 
-    /// What is asked of hardware at this percentile: `p50`, `p95`, `p99` or `max`. Reads and writes
-    /// are those of the snapshots next to the percentile of what reaches the disks, so that they
-    /// add up to it.
+    /// Returns the demand on hardware at this percentile: `p50`, `p95`, `p99` or `max`. Reads and
+    /// writes are in the mix of the snapshot nearest to the percentile of the requests that reach
+    /// the disks, so that they add up to it.
     pub fn demand(&self, databases: &[Database], question: &Question, percentile: &str) -> Demand {
         let of = |key: &str| {
             let found = self.quantities.iter().find(|(quantity, _)| quantity.key == key)?;
-            // What is only known at its end does not stand by a percentile.
+            // A level is known only at the end of an interval, so its maximum is taken.
             let name = if found.0.is_level { "max" } else { percentile };
             found.1.named(name)
         };
@@ -194,7 +194,8 @@ fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     Percentiles::of(&values).p50.map(|it| it.value)
 }
 
-/// Of busy threads, where it is known how many threads a core has; else each counts as a core.
+/// Converts busy threads to busy cores if the number of threads per core is known; else each thread
+/// counts as a core.
 fn busy_cores(busy: f64, databases: &[Database]) -> f64 {
     let all = |level: fn(&Levels) -> Option<f64>| {
         let of_one =
@@ -209,7 +210,7 @@ fn busy_cores(busy: f64, databases: &[Database]) -> f64 {
     known.unwrap_or(busy)
 }
 
-/// Reads and writes that make `iops` at the disks, in the mix of the snapshot that is next to it.
+/// Returns reads and writes that make `iops` at the disks, in the mix of the nearest snapshot.
 fn mix_at(databases: &[Database], question: &Question, iops: f64) -> Option<(f64, f64)> {
     let snapshots = databases.iter().flat_map(|it| &it.snapshots);
     let known = snapshots.filter_map(|it| {
@@ -253,7 +254,7 @@ fn grown(
     growth(&known.collect::<Vec<_>>())
 }
 
-/// How many hours of the week are known.
+/// Returns how many hours of the week are known.
 pub fn known_hours(week: &Week) -> usize {
     week.0.iter().flatten().count().min(HOURS)
 }

@@ -1,4 +1,4 @@
-//! One interval of one instance, in the units in which people size.
+//! Observations: one interval of one instance, in the units used for sizing.
 
 mod host;
 mod load;
@@ -6,11 +6,11 @@ mod load;
 use blockstone_base::database::LOAD;
 use blockstone_figures::History;
 
-/// Rates are means over the interval. What is not known is `None`.
+/// Load of one interval. Rates are means over the interval. Unknown values are `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observation {
     pub database: String,
-    /// Empty: the whole cluster, or a host.
+    /// Empty for the whole cluster, or for a host.
     pub instance: String,
     /// Wall-clock time of the server, in seconds since 1970 as if it were UTC.
     pub begin_s: f64,
@@ -23,20 +23,20 @@ pub struct Observation {
     pub redo_bytes_per_s: Option<f64>,
     pub redo_writes_per_s: Option<f64>,
     pub commits_per_s: Option<f64>,
-    /// Requests of the tablespaces of each class, in the order of [`CLASSES`].
+    /// Requests to the tablespaces of each class, in the order of [`CLASSES`].
     pub class_ios_per_s: [Option<f64>; CLASSES.len()],
     /// Processor time of the database, foreground and background, in cores.
     pub database_cores: Option<f64>,
-    /// Processors of the host that were busy.
+    /// Busy processors of the host.
     pub busy_processors: Option<f64>,
-    /// Highest values inside the interval, and the time over which they are means.
+    /// Highest values inside the interval, with their averaging time.
     pub most: Option<Most>,
     pub levels: Levels,
-    /// The ticks of the history that it lies between.
+    /// The ticks of the history at its start and end.
     pub ticks_ns: (u64, u64),
 }
 
-/// Columns of [`LOAD`] of classes of tablespaces.
+/// Columns of [`LOAD`] for the classes of tablespaces.
 pub const CLASSES: [&str; 5] = ["data_ios", "index_ios", "undo_ios", "temporary_ios", "system_ios"];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -49,7 +49,7 @@ pub struct Most {
     pub redo_bytes_per_s: Option<f64>,
 }
 
-/// At the end of the interval.
+/// Levels at the end of the interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Levels {
     pub size_bytes: Option<f64>,
@@ -59,13 +59,13 @@ pub struct Levels {
     pub processors: Option<f64>,
 }
 
-/// Intervals of a history at most, where it does not say itself what its intervals are.
+/// Most intervals of a history that does not define intervals itself.
 const SLICES: usize = 10_000;
 
-/// Where observations come from.
+/// Source of observations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// What databases kept of themselves.
+    /// Statistics kept by the databases themselves.
     Load,
     /// The requests of the processes of one database.
     Database,
@@ -73,8 +73,8 @@ pub enum Source {
     Host,
 }
 
-/// What a history says of a load. `spans_ns` are the parts that are meant, all of it if there are
-/// none; `name` is what a host is called.
+/// Extracts the load from a history. `spans_ns` are the selected parts, or all of it if empty;
+/// `name` is the name to give a host.
 pub fn observations(
     history: &History,
     spans_ns: &[(u64, u64)],
@@ -91,13 +91,13 @@ pub fn observations(
 }
 
 impl Observation {
-    /// Requests that reach the disks: a redundancy writes everything `penalty` times.
+    /// Returns the requests that reach the disks: a redundancy writes everything `penalty` times.
     pub fn hardware_iops(&self, penalty: f64) -> Option<f64> {
         Some(self.reads_per_s? + penalty * self.writes_per_s?)
     }
 
-    /// The same of the highest values inside the interval. They need not be of one instant, so it
-    /// is an upper bound.
+    /// Like [`Self::hardware_iops`], for the highest values inside the interval. They need not
+    /// coincide, so it is an upper bound.
     pub fn most_hardware_iops(&self, penalty: f64) -> Option<f64> {
         let most = self.most?;
         Some(most.reads_per_s? + penalty * most.writes_per_s?)
@@ -107,7 +107,7 @@ impl Observation {
         self.begin_s + self.seconds
     }
 
-    /// `database/instance`, or the database.
+    /// Returns `database/instance`, or the database.
     pub fn name(&self) -> String {
         match self.instance.as_str() {
             "" => self.database.clone(),
@@ -115,8 +115,8 @@ impl Observation {
         }
     }
 
-    /// The load of instances of a cluster, or of databases, together over the same time: unknown
-    /// where that of one is. `None` of nothing.
+    /// Returns the load of instances of a cluster, or of databases, together over the same time:
+    /// unknown if it is unknown for one of them. `None` if `parts` is empty.
     pub fn sum(parts: &[Self]) -> Option<Self> {
         let (first, rest) = parts.split_first()?;
         let mut sum = first.clone();

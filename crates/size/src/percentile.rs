@@ -1,17 +1,17 @@
-//! Percentiles of the means of intervals, with what they are worth.
+//! Percentiles of the means of intervals, with their confidence intervals.
 //!
-//! The interval of a percentile is that of order statistics: the `k`-th of `n` values lies above
-//! it with a binomial probability, whatever the distribution. It takes the values as independent;
-//! those of neighbouring hours are not, so it is the narrowest that it could be.
+//! The confidence interval of a percentile is that of order statistics: the `k`-th of `n` values is
+//! above it with a binomial probability, whatever the distribution. It assumes independent values;
+//! those of neighbouring hours are not, so the interval is the narrowest possible.
 
 use blockstone_base::stats::Estimate;
 
-/// A percentile is given where as many values as this are expected above it.
+/// A percentile needs at least this many values expected above it.
 const ABOVE_MIN: f64 = 2.0;
-/// What may lie outside an interval, on each side.
+/// Probability outside a confidence interval, on each side.
 const TAIL: f64 = 0.025;
 
-/// Of the means of intervals, each with its length.
+/// Percentiles of the means of intervals, from each mean and its length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Percentiles {
     pub samples: usize,
@@ -19,14 +19,14 @@ pub struct Percentiles {
     pub p50: Option<Estimate>,
     pub p95: Option<Estimate>,
     pub p99: Option<Estimate>,
-    /// Of the time, not of the intervals.
+    /// Percentile of the time, not of the intervals.
     pub p95_weighted: Option<f64>,
     pub max: Option<f64>,
     /// The share of the time within 1 % of the maximum.
     pub at_max_share: Option<f64>,
 }
 
-/// A value, and for how many seconds it held.
+/// A value, and the seconds for which it held.
 pub type Weighted = (f64, f64);
 
 impl Percentiles {
@@ -52,7 +52,7 @@ impl Percentiles {
         }
     }
 
-    /// One of them by its name: `p50`, `p95`, `p99` or `max`.
+    /// Returns a percentile by its name: `p50`, `p95`, `p99` or `max`.
     pub fn named(&self, name: &str) -> Option<f64> {
         match name {
             "p50" => self.p50.map(|it| it.value),
@@ -64,7 +64,7 @@ impl Percentiles {
     }
 }
 
-/// Why a percentile of this many values is not given.
+/// Returns why there is no percentile of this many values, if they are too few.
 pub fn too_few(samples: usize, share: f64) -> Option<String> {
     let needed = (ABOVE_MIN / (1.0 - share) - 1e-9).ceil() as usize;
     let percent = (share * 100.0).round();
@@ -72,8 +72,8 @@ pub fn too_few(samples: usize, share: f64) -> Option<String> {
         .then(|| format!("p{percent} needs {needed} intervals or more, and there are {samples}"))
 }
 
-/// By linear interpolation between ranks; `None` of too few values. Its interval is open above
-/// where no value bounds it with the confidence that is asked for.
+/// Interpolates linearly between ranks; `None` if there are too few values. The confidence interval
+/// is open above if no value bounds it at that confidence.
 fn percentile(sorted: &[f64], share: f64, seconds: f64) -> Option<Estimate> {
     if too_few(sorted.len(), share).is_some() {
         return None;
@@ -92,7 +92,7 @@ fn percentile(sorted: &[f64], share: f64, seconds: f64) -> Option<Estimate> {
     })
 }
 
-/// The least value that is not exceeded for this share of the time.
+/// Returns the lowest value that is not exceeded for this share of the time.
 fn of_time(sorted: &[Weighted], share: f64, seconds: f64) -> Option<f64> {
     let mut passed = 0.0;
     let reached = |it: &&Weighted| {
@@ -102,17 +102,17 @@ fn of_time(sorted: &[Weighted], share: f64, seconds: f64) -> Option<f64> {
     sorted.iter().find(reached).map(|it| it.0)
 }
 
-/// The ranks, from 1, between which a percentile of `n` values lies with 95 %; none where no value
-/// bounds it.
+/// Returns the ranks, from 1, that bound a percentile of `n` values with 95 % confidence; `None` if
+/// no value bounds it.
 pub fn ranks(n: usize, share: f64) -> (Option<usize>, Option<usize>) {
-    // The probability that `k` of the values lie below the percentile, in logarithms: for many
-    // values the first ones vanish.
+    // The probability that `k` of the values are below the percentile, in logarithms: with many
+    // values the first ones underflow.
     let odds = (share / (1.0 - share)).ln();
     let mut ln = n as f64 * (1.0 - share).ln();
     let (mut below, mut low, mut high) = (0.0, None, None);
     for k in 0..n {
         below += ln.exp();
-        // The chance that the value of rank k + 1 is above the percentile.
+        // The probability that the value of rank k + 1 is above the percentile.
         let rank = k + 1;
         if below <= TAIL {
             low = Some(rank);

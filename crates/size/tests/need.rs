@@ -1,4 +1,4 @@
-//! From rows of a history to a need: clusters with instances missing, gaps, peaks of sums.
+//! From rows of a history to a need: clusters with missing instances, gaps, peaks of sums.
 
 #![allow(clippy::unwrap_used, reason = "this crate is tests: a panic is how they fail")]
 
@@ -23,7 +23,7 @@ fn history() -> History {
     history
 }
 
-/// A row of `object` at an hour: seconds counted, reads, writes; what is not given is empty.
+/// Adds a row of `object` at an hour: seconds counted, reads, writes; `None` leaves a cell empty.
 fn row(
     history: &mut History,
     object: &str,
@@ -47,7 +47,7 @@ fn row(
     history.push(LOAD.probe, t_ns, object, cells);
 }
 
-/// Hours from `from` on, of which each has these reads and writes a second.
+/// Adds hours from `from` on, each with these reads and writes per second.
 fn hours(history: &mut History, object: &str, from: u64, rates: &[(i64, i64)]) {
     let (mut seconds, mut reads, mut writes) = (0, 0, 0);
     row(history, object, from, [Some(0); 3], None);
@@ -75,7 +75,7 @@ fn sized(history: &History) -> (Vec<Database>, Need) {
 fn rates_are_increases_by_the_exact_time_and_a_gap_is_no_interval() {
     let mut history = history();
     row(&mut history, "A/1", 0, [Some(0); 3], None);
-    // The snapshots are an hour apart, the database counted 3,500 s.
+    // The snapshots are an hour apart, but the database counted 3,500 s.
     row(&mut history, "A/1", 1, [Some(3_500), Some(35_000), Some(7_000)], None);
     row(&mut history, "A/1", 2, [None; 3], None);
     row(&mut history, "A/1", 5, [Some(3_500), Some(35_000), Some(7_000)], None);
@@ -144,7 +144,7 @@ fn penalties_come_before_percentiles() {
 #[test]
 fn the_peak_of_sums_is_less_than_the_sum_of_peaks_of_databases_with_other_hours() {
     let mut history = history();
-    // One works at noon, the other at midnight a year later.
+    // One is busy at noon, the other at midnight a year later.
     let day = |at: usize| (0..24).map(|hour| (if hour == at { 1_000 } else { 100 }, 0)).collect();
     let noon: Vec<(i64, i64)> = day(12);
     let midnight: Vec<(i64, i64)> = day(0);

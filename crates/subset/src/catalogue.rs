@@ -1,6 +1,6 @@
 //! Tables, their columns and the keys between them.
 
-/// A key names columns by their position in the table's list.
+/// Tables and keys of a source. A key refers to columns by their position in the table's list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Catalogue {
     pub tables: Vec<Table>,
@@ -9,15 +9,15 @@ pub struct Catalogue {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
-    /// With its schema: `public.orders`.
+    /// The name including its schema: `public.orders`.
     pub name: String,
     pub columns: Vec<Column>,
-    /// The columns that identify a row: its primary key, or a unique key without NULLs. Empty: the
-    /// whole row does.
+    /// The columns that identify a row: its primary key, or a unique key without NULLs. If empty,
+    /// the whole row identifies it.
     pub identity: Vec<usize>,
-    /// Primary and unique keys, the identity among them.
+    /// Primary and unique keys, including the identity.
     pub unique: Vec<Vec<usize>>,
-    /// Rows and bytes as the source's statistics have them.
+    /// Number of rows, from the source's statistics, like `bytes`.
     pub estimated_rows: Option<u64>,
     pub bytes: Option<u64>,
 }
@@ -28,7 +28,7 @@ pub struct Column {
     /// The type as the source writes it: `numeric(10,2)`.
     pub type_name: String,
     pub nullable: bool,
-    /// Computed from other columns, and not written.
+    /// Computed from other columns, and therefore not written.
     pub generated: bool,
 }
 
@@ -39,15 +39,15 @@ pub struct ForeignKey {
     pub columns: Vec<usize>,
     pub references: usize,
     pub referenced: Vec<usize>,
-    /// Named by the user; the source does not know it.
+    /// Declared by the user; the source does not know it.
     pub is_virtual: bool,
-    /// The source has proved it for all rows.
+    /// The source has validated it for all rows.
     pub is_valid: bool,
-    /// Only rows for which this holds have the key; none: all.
+    /// Condition for a row to have the key; `None` for all rows.
     pub when: Option<When>,
 }
 
-/// A column that has a value, compared as text.
+/// Equality of a column with a value, compared as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct When {
     pub column: usize,
@@ -69,7 +69,7 @@ pub enum CatalogueError {
 }
 
 impl Catalogue {
-    /// Finds a table by its name with its schema, or without where only one schema has it.
+    /// Finds a table by its name with its schema, or without it if only one schema has that name.
     pub fn find(&self, name: &str, what: &str) -> Result<usize, CatalogueError> {
         if let Some(found) = self.tables.iter().position(|table| table.name == name) {
             return Ok(found);
@@ -91,7 +91,7 @@ impl Catalogue {
         }
     }
 
-    /// Whether all positions exist, so that the closure may use them.
+    /// Checks that all positions exist, so that the closure can use them.
     pub fn check(&self) -> Result<(), CatalogueError> {
         let has = |table: usize, columns: &[usize]| {
             let table = self.tables.get(table)?;
@@ -119,8 +119,8 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Groups of columns, as table and column, that keys connect: a value in one of them occurs in
-    /// the others of its group. A column without a key is in no group.
+    /// Returns groups of columns, as table and column, that are connected by keys: a value in one
+    /// of them occurs in the others of its group. A column without a key is not in any group.
     pub fn connected_columns(&self) -> Vec<Vec<(usize, usize)>> {
         let mut groups: Vec<Vec<(usize, usize)>> = Vec::new();
         for key in &self.keys {

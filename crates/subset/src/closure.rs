@@ -1,4 +1,4 @@
-//! The closure: seeds, and whatever they reference.
+//! The closure: seeds, and all rows that they reference.
 
 use crate::catalogue::Catalogue;
 use crate::graph::components;
@@ -13,18 +13,18 @@ use crate::shape::{Referenced, Shape, referenced};
 use crate::source::{Row, Source};
 use crate::wanted::WantedValues;
 
-/// Whole numbers that are asked for by key, at least.
+/// Whole numbers that may be fetched by key even from a small table.
 const FRONTIER: u64 = 50_000;
-/// A row that is asked for by key takes as long as this many that are read one after the other.
+/// Fetching a row by key takes as long as reading this many rows sequentially.
 const ROWS_OF_FETCH: u64 = 8;
-/// A smaller share is read faster by the places of its rows than by the lot.
+/// Rows of a smaller share are read faster by locator than by the lot.
 const PERCENT_OF_WINNING: f64 = 5.0;
 /// A smaller table is read in one statement.
 const ROWS_OF_SMALL: u64 = 10_000;
-/// Values that are asked for at once.
+/// Values per fetch.
 const BATCH: usize = 25_000;
 
-/// The rows that make the sample of `source`.
+/// Returns the rows that make the sample of `source`.
 pub fn close<S: Source>(source: &mut S, settings: &Settings) -> Result<Plan, S::Error> {
     let catalogue = source.catalogue().clone();
     let all = referenced(&catalogue);
@@ -40,10 +40,10 @@ pub fn close<S: Source>(source: &mut S, settings: &Settings) -> Result<Plan, S::
 #[derive(Default)]
 struct Wanted {
     values: WantedValues,
-    /// Those whose row may have been passed already, while their table's component is read.
+    /// Values whose row may have been passed already, while their table's component is read.
     pending: Pending,
     numbers_max: u64,
-    /// Several rows may have one value: a key that only the user declares.
+    /// Whether several rows may have one value: the key is declared only by the user.
     repeats: bool,
 }
 
@@ -75,10 +75,10 @@ impl Wanted {
 struct Taken {
     source_rows: u64,
     rows: Locators,
-    /// Its rows are those that win this lot, and `rows` does not have them.
+    /// If set, the rows are those that win this lot, and are not in `rows`.
     winning: Option<Lot>,
     seeds: u64,
-    /// By key of the catalogue.
+    /// Rows added because of references, by key of the catalogue.
     needed: Vec<u64>,
 }
 
@@ -113,7 +113,7 @@ impl<'a> Closure<'a> {
         }
     }
 
-    /// Reads each table once, and then what rows that were read later wanted.
+    /// Reads each table once, and then the rows wanted by rows that were read later.
     fn component<S: Source>(&mut self, source: &mut S, tables: &[usize]) -> Result<(), S::Error> {
         let draws = source.draws();
         let shape = |table| Shape::new(self.catalogue, self.all, table, self.settings, draws);
@@ -141,7 +141,7 @@ impl<'a> Closure<'a> {
         shape.referenced.iter().any(|&(at, _)| !self.wanted[at].pending.is_empty())
     }
 
-    /// Whether the rows that are wanted are asked for by key, or none is wanted.
+    /// Whether only seeds are read, because the wanted rows, if any, are fetched by key.
     fn is_read_for_seeds(&self, shape: &Shape, draws: bool) -> bool {
         let table = shape.scan.table;
         let rows = self.catalogue.tables[table].estimated_rows;
@@ -201,7 +201,7 @@ impl<'a> Closure<'a> {
         self.limit.check(&self.catalogue.tables[shape.scan.table].name)
     }
 
-    /// Memory that keys and places take.
+    /// Returns the memory taken by keys and locators.
     fn bytes(&self) -> u64 {
         let wanted: u64 = self.wanted.iter().map(|it| it.values.bytes()).sum();
         wanted + self.taken.iter().map(|it| it.rows.bytes()).sum::<u64>()

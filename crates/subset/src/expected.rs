@@ -1,21 +1,21 @@
-//! What to expect of a sample that takes a share of each table on its own, as SAMPLE of Oracle's
+//! Expected orphans in a sample that takes a share of each table on its own, as SAMPLE of Oracle's
 //! Data Pump does: rows whose parents were not taken.
 
 /// Rows of a sample that reference a parent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct References {
     pub rows: u64,
-    /// The sum of the squares of each parent's number of rows.
+    /// The sum of the squares of the number of rows per parent.
     pub squares: f64,
 }
 
 impl References {
-    /// Of parents that all have the same number of rows.
+    /// Returns references to parents that all have the same number of rows.
     pub fn equal(rows: u64, parents: u64) -> Self {
         Self { rows, squares: (rows as f64).powi(2) / parents.max(1) as f64 }
     }
 
-    /// Of the rows of each parent.
+    /// Returns references from the number of rows of each parent.
     pub fn counted(counts: impl Iterator<Item = u64>) -> Self {
         let add = |sum: Self, rows: u64| Self {
             rows: sum.rows.saturating_add(rows),
@@ -24,20 +24,22 @@ impl References {
         counts.fold(Self::default(), add)
     }
 
-    /// Orphans that are expected where a share of parents is taken.
+    /// Returns the expected number of orphans if a share of parents is taken.
     pub fn orphans(&self, share: f64) -> f64 {
         (1.0 - share) * self.rows as f64
     }
 
-    /// The standard error of the share of orphans. The rows of one parent are orphans together, so
-    /// it falls with the number of parents, and is larger where few parents have most of the rows.
+    /// Returns the standard error of the share of orphans. The rows of one parent are orphaned
+    /// together, so it falls with the number of parents, and is larger if few parents have most of
+    /// the rows.
     pub fn standard_error(&self, share: f64) -> Option<f64> {
         let is_known = self.rows > 0 && (0.0..=1.0).contains(&share);
         is_known.then(|| (share * (1.0 - share) * self.squares).sqrt() / self.rows as f64)
     }
 }
 
-/// The share of rows that keep all of their parents, in `keys` tables sampled independently.
+/// Returns the share of rows that keep all of their parents, with `keys` parent tables sampled
+/// independently.
 pub fn intact_share(share: f64, keys: u32) -> f64 {
     share.powi(keys.min(1_000) as i32)
 }

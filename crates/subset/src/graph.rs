@@ -1,9 +1,9 @@
-//! The order in which tables are read.
+//! The reading order of tables.
 
 use crate::catalogue::Catalogue;
 
-/// Strongly connected components of tables: those that reference before those that are referenced.
-/// A component of several tables, or of one that references itself, has cycles.
+/// Returns the strongly connected components of tables: referencing ones before referenced ones. A
+/// component of several tables, or of one that references itself, has cycles.
 pub fn components(catalogue: &Catalogue) -> Vec<Vec<usize>> {
     let count = catalogue.tables.len();
     let mut children = vec![Vec::new(); count];
@@ -27,8 +27,8 @@ pub fn components(catalogue: &Catalogue) -> Vec<Vec<usize>> {
     search.found
 }
 
-/// Tarjan's algorithm along the edges from parents to children. It finds a component after all that
-/// can be reached from it: children first. Without recursion, as chains may be long.
+/// Tarjan's algorithm along the edges from parents to children. It finds a component after all
+/// those reachable from it: children first. It is not recursive, as chains may be long.
 struct Search<'a> {
     children: &'a [Vec<usize>],
     number: Vec<Option<usize>>,

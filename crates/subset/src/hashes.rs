@@ -1,16 +1,16 @@
-//! A set of hashes that stand for values, and which of them were found.
+//! A set of hashes of values, with a mark for those that were found.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 use crate::shape::AsIs;
 
-/// Each part grows by itself: while one is copied into more memory, the others are not.
+/// Each part grows on its own: while one is copied to a larger table, the others are not.
 const PARTS: usize = 256;
-/// Of an entry, with what the table has for it beside its hash.
+/// Bytes of an entry: its hash, and the table's control byte.
 const ENTRY_BYTES: u64 = 9;
 
-/// The upper 63 bits are of a hash; the lowest tells whether the value was found.
+/// The upper 63 bits are a hash; the lowest bit is set if the value was found.
 #[derive(Clone, Copy, Debug, Eq)]
 struct Entry(u64);
 
@@ -38,8 +38,8 @@ impl Hash for Entry {
 
 type Part = HashSet<Entry, BuildHasherDefault<AsIs>>;
 
-/// Takes 10 to 21 bytes a value. Of a hash 71 bits are kept: two values among 50 million share them
-/// with a chance of 10⁻⁶.
+/// Takes 10 to 21 bytes per value. 71 bits of a hash are kept: the probability that two values
+/// among 50 million collide is 10⁻⁶.
 #[derive(Debug, Default)]
 pub struct Hashes {
     parts: Vec<Part>,
@@ -51,7 +51,7 @@ impl Hashes {
         (hash >> 64) as usize % PARTS
     }
 
-    /// False where it was there.
+    /// Returns false if it was already present.
     pub fn insert(&mut self, hash: u128) -> bool {
         if self.parts.is_empty() {
             self.parts.resize_with(PARTS, Part::default);
@@ -71,7 +71,7 @@ impl Hashes {
         self.entry(hash).is_some_and(Entry::is_found)
     }
 
-    /// Marks a value as found; false where it is not there.
+    /// Marks a value as found; returns false if it is not in the set.
     pub fn find(&mut self, hash: u128) -> bool {
         let Some(entry) = self.entry(hash) else { return false };
         if !entry.is_found() {
@@ -81,7 +81,7 @@ impl Hashes {
         true
     }
 
-    /// False where it was not there.
+    /// Returns false if it was not present.
     pub fn remove(&mut self, hash: u128) -> bool {
         let Some(part) = self.parts.get_mut(Self::part(hash)) else { return false };
         let Some(entry) = part.take(&Entry::new(hash, false)) else { return false };
@@ -93,14 +93,14 @@ impl Hashes {
         self.parts.iter().map(|part| part.len() as u64).sum()
     }
 
-    /// How many were found.
+    /// Returns the number of values found.
     pub fn found(&self) -> u64 {
         self.found
     }
 
-    /// Memory that it takes.
+    /// Returns the memory in use.
     pub fn bytes(&self) -> u64 {
-        // The table has an eighth more places than it fills.
+        // The table has an eighth more slots than it fills.
         self.parts.iter().map(|part| part.capacity() as u64 * 8 / 7 * ENTRY_BYTES).sum()
     }
 }

@@ -1,12 +1,12 @@
-//! Which rows make a sample of a database whose foreign keys hold: the closure of seeds over keys.
+//! Selects the rows of a database sample whose foreign keys hold: the closure of seeds over keys.
 //!
 //! Seeds are chosen by a keyed hash of the primary key, so the same seed chooses the same rows, and
-//! a larger percentage only adds to them. Then tables are read from those that reference to those
-//! that are referenced, and each row that a taken row references is taken as well. What is kept in
-//! memory grows with the rows that are taken, not with those of the source, up to a limit.
+//! a larger percentage only adds to them. Then tables are read, referencing tables before
+//! referenced ones, and every row that a taken row references is taken too. Memory use grows with
+//! the number of rows taken, not with that of the source, up to a limit.
 //!
-//! A [`Source`] hands over the columns of keys; this crate does no I/O. [`Mask`]
-//! replaces values of its rows so that the keys hold still.
+//! A [`Source`] supplies the columns of keys; this crate does no I/O. [`Mask`] replaces values of
+//! its rows in a way that keeps the keys valid.
 //!
 //! ```
 //! use blockstone_subset::mask::{Mask, Transform as _, file};

@@ -1,8 +1,8 @@
-//! Masking that keeps joins: columns which foreign keys connect are masked alike.
+//! Masking that preserves joins: columns connected by foreign keys are masked alike.
 //!
 //! `hash` permutes the values of a type, under a secret key: equal values stay equal in all columns
-//! of a group, different ones stay different, and a value keeps its type, length and form. It
-//! hides values, not how often they occur. `fake` invents, `null` removes.
+//! of a group, different ones stay different, and a value keeps its type, length and form. It hides
+//! values, but not their frequencies. `fake` invents, `null` removes.
 
 mod copy_text;
 mod fake;
@@ -39,7 +39,7 @@ impl MaskError {
 }
 
 /// Changes rows between reading and writing. Rows are lines of COPY's text format, with the columns
-/// of the table that are not generated, in their order, without the newline.
+/// of the table that are not generated, in order, without the newline.
 pub trait Transform: Send + Sync {
     /// Whether it changes rows of this table.
     fn applies(&self, table: usize) -> bool;
@@ -48,7 +48,7 @@ pub trait Transform: Send + Sync {
     fn line(&self, table: usize, line: &[u8], out: &mut Vec<u8>) -> Result<(), MaskError>;
 }
 
-/// What is done to the values of a column.
+/// The replacement of the values of a column.
 enum Action {
     Hash(Kind),
     Fake(Fake, Option<u32>),
@@ -66,19 +66,19 @@ struct Masked {
 /// A column as table and position.
 type Place = (usize, usize);
 
-/// All columns that are masked.
+/// The masked columns of all tables.
 pub struct Mask {
     tables: Vec<RowMask>,
 }
 
-/// What masks the rows of a table: a field for each column that is not generated.
+/// Masks the rows of a table: one field per column that is not generated.
 struct RowMask {
     table: String,
     fields: Vec<Option<Masked>>,
 }
 
 impl Mask {
-    /// `key` is secret: who has it can undo `hash`.
+    /// Creates a mask. `key` is secret: anyone who has it can undo `hash`.
     pub fn new(key: &[u8], rules: &[Rule], catalogue: &Catalogue) -> Result<Self, MaskError> {
         let groups = catalogue.connected_columns();
         let alone: BTreeMap<Place, &Rule> = chosen(rules, catalogue, &groups)?;
@@ -105,7 +105,7 @@ impl Mask {
         Ok(Self { tables })
     }
 
-    /// Each column that is masked, and how.
+    /// Returns each masked column and its method.
     pub fn columns(&self) -> impl Iterator<Item = (&str, &'static str)> {
         let all = self.tables.iter().flat_map(|table| table.fields.iter().flatten());
         all.map(|masked| (masked.place.as_str(), masked.method))
@@ -133,12 +133,12 @@ fn name(catalogue: &Catalogue, (table, column): Place) -> String {
     names.unwrap_or_default()
 }
 
-/// The columns that are connected with this one, and itself.
+/// Returns the columns connected with this one, including itself.
 fn group_of(groups: &[Vec<Place>], place: Place) -> Vec<Place> {
     groups.iter().find(|group| group.contains(&place)).cloned().unwrap_or_else(|| vec![place])
 }
 
-/// The rule of each column that is masked: its own, or that of a column which it is connected with.
+/// Returns the rule of each masked column: its own, or that of a connected column.
 fn chosen<'a>(
     rules: &'a [Rule],
     catalogue: &Catalogue,
@@ -185,13 +185,13 @@ fn masked(
     let group = group_of(groups, place);
     let refuse = |why: String| MaskError::rule(rule.given.clone(), &why);
     let action = action(rule, catalogue, place, &group).map_err(refuse)?;
-    // The first of the group by name: the same whichever column was named.
+    // The first name in the group: the same whichever column was named in the rule.
     let first = group.iter().map(|member| name(catalogue, *member)).min().unwrap_or_default();
     let (place, method) = (name(catalogue, place), rule.method.name());
     Ok(Masked { place, method, keyed: Keyed::new(key, &first), action })
 }
 
-/// What `rule` does to a column, or why it may not.
+/// Returns the action of `rule` on a column, or why it is not allowed.
 fn action(
     rule: &Rule,
     catalogue: &Catalogue,
@@ -237,7 +237,7 @@ fn action(
     }
 }
 
-/// The kind as which all of a group are hashed.
+/// Returns the kind as which all columns of a group are hashed.
 fn hash_kind(catalogue: &Catalogue, place: Place, group: &[Place]) -> Result<Kind, String> {
     let kind_of = |(table, column): Place| {
         let column = catalogue.tables.get(table).and_then(|table| table.columns.get(column));
@@ -259,7 +259,7 @@ fn hash_kind(catalogue: &Catalogue, place: Place, group: &[Place]) -> Result<Kin
     Ok(kind)
 }
 
-/// What the name of a column says is to be invented.
+/// Returns what to invent, by the name of a column.
 fn meant(table: &str, column: &str) -> Option<Fake> {
     Some(match personal::personal(table, column)? {
         Personal::Name => Fake::Name,
@@ -301,7 +301,7 @@ impl RowMask {
 impl Masked {
     fn apply(&self, field: &[u8], value: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), MaskError> {
         copy_text::unescape(field, value);
-        // A database without an encoding may hold any bytes.
+        // A database without an encoding may contain any bytes.
         let text = String::from_utf8_lossy(value);
         match &self.action {
             Action::Hash(kind) => {

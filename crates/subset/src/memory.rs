@@ -1,6 +1,6 @@
-//! The limit of what a closure keeps in memory.
+//! The memory limit of a closure.
 
-/// The keys and places of the rows of a sample take more memory than is allowed.
+/// The keys and locators of the rows of a sample take more memory than is allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the keys of the sample take more than {limit} bytes of memory, when {table} is read")]
 pub struct MemoryError {
@@ -8,7 +8,7 @@ pub struct MemoryError {
     pub limit: u64,
 }
 
-/// Says now and then how much memory is taken.
+/// Compares the memory in use with the limit from time to time.
 #[derive(Debug)]
 pub struct Limit {
     bytes: Option<u64>,
@@ -16,7 +16,7 @@ pub struct Limit {
     exceeded: bool,
 }
 
-/// Entries after which the memory is added up.
+/// Entries between two checks of the memory in use.
 const STEP: u64 = 1 << 14;
 
 impl Limit {
@@ -24,7 +24,7 @@ impl Limit {
         Self { bytes, entries: 0, exceeded: false }
     }
 
-    /// Counts an entry; whether the sum of all is due.
+    /// Counts an entry; returns whether a check is due.
     pub fn is_due(&mut self) -> bool {
         self.entries += 1;
         self.bytes.is_some() && self.entries.is_multiple_of(STEP)
@@ -38,7 +38,7 @@ impl Limit {
         self.exceeded
     }
 
-    /// An error where more was taken than is allowed.
+    /// Returns an error if the limit was exceeded.
     pub fn check(&self, table: &str) -> Result<(), MemoryError> {
         match self.bytes {
             Some(limit) if self.exceeded => Err(MemoryError { table: table.to_owned(), limit }),

@@ -1,4 +1,4 @@
-//! What tools do that sample each table by itself, and the references that this breaks.
+//! The sampling of tools that treat each table on its own, and the references that this breaks.
 
 use crate::expected::References;
 use crate::hash::value;
@@ -8,9 +8,9 @@ use crate::source::Source;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sampled {
-    /// By table of the catalogue.
+    /// One entry per table of the catalogue.
     pub tables: Vec<NaiveTable>,
-    /// By key of the catalogue.
+    /// One entry per key of the catalogue.
     pub keys: Vec<NaiveKey>,
 }
 
@@ -22,17 +22,18 @@ pub struct NaiveTable {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NaiveKey {
-    /// Rows of the sample that reference another.
+    /// Rows of the sample that reference another row.
     pub references: u64,
-    /// Those of them whose row is not in the sample.
+    /// References to a row that is not in the sample.
     pub orphans: u64,
-    /// The share of orphans that is expected: what is not sampled.
+    /// The expected share of orphans: the share that is not sampled.
     pub expected_share: f64,
-    /// Of the share of orphans: rows with the same parent are orphans together. None without any.
+    /// Standard error of the share of orphans: rows with the same parent are orphaned together.
+    /// `None` without references.
     pub standard_error: Option<f64>,
 }
 
-/// Samples each table by itself.
+/// Samples each table on its own.
 pub fn sample<S: Source>(source: &mut S, settings: &Settings) -> Result<Sampled, S::Error> {
     let catalogue = source.catalogue().clone();
     let all = referenced(&catalogue);

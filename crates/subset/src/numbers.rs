@@ -1,18 +1,18 @@
-//! Sets of numbers that take little memory where the numbers lie close to each other.
+//! Sets of numbers that take little memory if the numbers are close together.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use roaring::RoaringTreemap;
 
-/// Whole numbers up to here are taken for those of a sequence. Above are times, hashes and text.
+/// Whole numbers below this are taken for those of a sequence. Above it are times, hashes and text.
 const SEQUENCE_END: u64 = 1 << 40;
-/// Locators up to here are places of rows, which lie side by side. Above are hashes.
+/// Locators below this are positions of rows, which are close together. Above it are hashes.
 const PLACES_END: u64 = 1 << 61;
-/// Of an entry of a tree that is filled in any order.
+/// Bytes per entry of a tree that is filled in arbitrary order.
 const TREE_BYTES: u64 = 14;
 
-/// Where rows lie, in order.
+/// Sorted locators of rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Locators {
     near: RoaringTreemap,
@@ -20,7 +20,7 @@ pub struct Locators {
 }
 
 impl Locators {
-    /// False where it was there.
+    /// Returns false if it was already present.
     pub fn insert(&mut self, locator: u64) -> bool {
         if locator < PLACES_END { self.near.insert(locator) } else { self.others.insert(locator) }
     }
@@ -48,24 +48,24 @@ impl Locators {
         near.chain(self.others.range(range).copied())
     }
 
-    /// Memory that they take.
+    /// Returns the memory in use.
     pub fn bytes(&self) -> u64 {
         bytes_of(&self.near) + self.others.len() as u64 * TREE_BYTES
     }
 }
 
-/// Memory that a set takes: its lists have room for up to twice of what they hold.
+/// Returns the memory that a set takes: its lists have room for up to twice their contents.
 pub fn bytes_of(numbers: &RoaringTreemap) -> u64 {
     2 * numbers.serialized_size() as u64
 }
 
-/// The number that the value of a key is: one field of eight bytes, and not a large one.
+/// Returns the number that a key value represents: one field of eight bytes, and not a large one.
 pub fn number(value: &[u8]) -> Option<u64> {
     let number = value.strip_prefix(&8_u32.to_be_bytes()[..])?.try_into().ok()?;
     Some(u64::from_be_bytes(number)).filter(|number| *number < SEQUENCE_END)
 }
 
-/// The value of a key that is this number.
+/// Returns the key value that represents this number.
 pub fn value_of(number: u64) -> Box<[u8]> {
     [8_u32.to_be_bytes().as_slice(), &number.to_be_bytes()].concat().into()
 }

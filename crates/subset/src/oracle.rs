@@ -1,9 +1,9 @@
-//! Parameter files for Oracle's Data Pump, with which an export keeps its foreign keys.
+//! Parameter files for Oracle's Data Pump that keep the foreign keys of an export valid.
 //!
-//! SAMPLE takes a share of each table on its own, and ALTER TABLE … ADD FOREIGN KEY then fails
-//! with ORA-02298. Here a script for SQL*Plus puts the ROWIDs of the rows that are wanted in list
-//! tables, adds all rows that they reference, and QUERY exports what the lists name. The keys come
-//! from a file that a query wrote; the files have not been tested with Oracle.
+//! SAMPLE takes a share of each table on its own, and ALTER TABLE … ADD FOREIGN KEY then fails with
+//! ORA-02298. Here a script for SQL*Plus puts the ROWIDs of the wanted rows into list tables and
+//! adds all rows that they reference, and QUERY exports the rows in the lists. The keys come from a
+//! file written by a query; the files have not been tested with Oracle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -12,9 +12,9 @@ use blockstone_base::csv::{self, Dialect};
 
 /// How much of a file is read.
 pub const FILE_MAX: usize = 64 << 20;
-/// Bytes of a name in Oracle.
+/// Most bytes of a name in Oracle.
 const NAME_MAX: usize = 128;
-/// Parts of the range of `ORA_HASH` that are told apart: 1 in a million.
+/// Buckets of `ORA_HASH`: a resolution of 1 in a million.
 const PARTS: f64 = 1_000_000.0;
 
 const UNTESTED: &str = "Made by blockstone from the catalogue alone; not tested with Oracle.";
@@ -29,8 +29,8 @@ pub enum OracleError {
 
 const EXPORT_HINT: &str = "write it with the query that `blockstone subset oracle --query` prints";
 
-/// What SQL*Plus 12.2 or later is to run, its output spooled to the file that [`Catalogue::read`]
-/// takes.
+/// Returns the query for SQL*Plus 12.2 or later, whose output is spooled to the file that
+/// [`Catalogue::read`] takes.
 pub fn catalogue_query(owners: &[&str]) -> String {
     let owners: Vec<String> = owners.iter().map(|owner| literal(owner)).collect();
     let owners = owners.join(", ");
@@ -86,7 +86,7 @@ const COLUMNS: [&str; 8] = [
 ];
 
 impl Catalogue {
-    /// Reads what the query wrote, `text` of a file called `file`.
+    /// Reads the output of the query, `text` of a file called `file`.
     pub fn read(text: &str, file: &str) -> Result<Self, OracleError> {
         let mut records = records(text, file)?.into_iter();
         let refuse = |line: usize, why: String| OracleError::Line {
@@ -102,7 +102,7 @@ impl Catalogue {
             return Err(refuse(line, format!("the columns are not {}", COLUMNS.join(", "))));
         };
         let (mut read, mut tables) = (Self::default(), BTreeSet::new());
-        // SQL*Plus repeats them on each page.
+        // SQL*Plus repeats the column names on each page.
         for (line, record) in records.filter(|(_, record)| *record != head) {
             let fields: Option<Vec<&str>> =
                 places.iter().map(|place| record.get(*place).map(String::as_str)).collect();
@@ -144,7 +144,7 @@ impl Catalogue {
         Ok(read)
     }
 
-    /// Each foreign key must reference a key of the export, with as many columns.
+    /// Checks that each foreign key references a key of the export with as many columns.
     fn check(&self, file: &str) -> Result<(), OracleError> {
         for ((owner, name), key) in &self.constraints {
             let Some(references) = &key.references else { continue };
@@ -176,10 +176,10 @@ impl Catalogue {
     }
 }
 
-/// Which rows are wanted, before those that they reference.
+/// The rows that are wanted, before those that they reference.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Wanted {
-    /// A share of each table, by the hash of its primary key: 2 % has all rows of 1 %.
+    /// A share of each table, by the hash of its primary key: 2 % includes all rows of 1 %.
     Percent { percent: f64, seed: u32 },
     /// Rows by their primary keys.
     Keys(Vec<RowKey>),
@@ -222,10 +222,10 @@ impl Catalogue {
     }
 }
 
-/// The files, as text.
+/// Contents of the generated files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Files {
-    /// For SQL*Plus, before the export: makes and fills the lists.
+    /// For SQL*Plus, before the export: creates and fills the lists.
     pub lists: String,
     /// For `expdp PARFILE=`.
     pub export: String,
@@ -233,7 +233,7 @@ pub struct Files {
     pub drop: String,
 }
 
-/// The files for the user whose schema holds the lists, `lister`.
+/// Generates the files for `lister`, the user whose schema holds the lists.
 pub fn files(catalogue: &Catalogue, wanted: &Wanted, lister: &str) -> Result<Files, OracleError> {
     if !is_plain(lister) {
         return Err(OracleError::File {
@@ -275,7 +275,7 @@ pub fn files(catalogue: &Catalogue, wanted: &Wanted, lister: &str) -> Result<Fil
 fn share(catalogue: &Catalogue, table: &Name, percent: f64, seed: u32) -> String {
     let columns: Vec<String> =
         catalogue.primary(table).into_iter().map(|name| format!("t.{}", quoted(name))).collect();
-    // Without a key, a row is known by its place.
+    // Without a key, a row is identified by its ROWID.
     let key = if columns.is_empty() { "t.rowid".to_owned() } else { columns.join(" || '|' || ") };
     let below = (percent.clamp(0.0, 100.0) / 100.0 * PARTS).round() as u32;
     format!(
@@ -301,7 +301,7 @@ fn row(catalogue: &Catalogue, key: &RowKey) -> String {
     )
 }
 
-/// Adds what is referenced until nothing is missing.
+/// Returns a block that adds referenced rows until none is missing.
 fn closure(catalogue: &Catalogue) -> String {
     let mut text = "DECLARE\n  added NUMBER;\nBEGIN\n  LOOP\n    added := 0;\n".to_owned();
     for ((_, name), key) in &catalogue.constraints {
@@ -346,12 +346,13 @@ fn records(text: &str, file: &str) -> Result<Vec<(usize, Vec<String>)>, OracleEr
     Ok(records.map(|(line, record)| (line, fields(&record))).collect())
 }
 
-/// Oracle allows no double quote in a name, so that what is quoted cannot end early.
+/// Whether a name is valid. Oracle does not allow double quotes in names, so that a quoted name
+/// cannot end early.
 fn is_name(name: &str) -> bool {
     name.len() <= NAME_MAX && !name.chars().any(|at| at == '"' || at.is_control())
 }
 
-/// Whether a name means itself without quotes.
+/// Whether a name needs no quotes.
 fn is_plain(name: &str) -> bool {
     let is_part = |at: u8| at.is_ascii_uppercase() || at.is_ascii_digit() || b"_$#".contains(&at);
     name.len() <= NAME_MAX
@@ -371,7 +372,7 @@ fn qualified((owner, table): &Name) -> String {
     format!("{}.{}", quoted(owner), quoted(table))
 }
 
-/// In a parameter file, quotes are for names that need them.
+/// Formats a table for a parameter file, with quotes only for names that need them.
 fn parameter((owner, table): &Name) -> String {
     let part = |name: &String| if is_plain(name) { name.clone() } else { quoted(name) };
     format!("{}.{}", part(owner), part(table))

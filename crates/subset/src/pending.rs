@@ -1,10 +1,10 @@
-//! Values that will be asked for by key.
+//! Values waiting to be fetched by key.
 
 use roaring::RoaringTreemap;
 
 use crate::numbers::{number, value_of};
 
-/// Values that are no whole numbers; for more, the whole table is read.
+/// Most values that are not whole numbers; if there are more, the whole table is read.
 const OTHERS: usize = 250_000;
 const OTHERS_BYTES: usize = 8 << 20;
 
@@ -13,7 +13,7 @@ pub struct Pending {
     numbers: RoaringTreemap,
     others: Vec<Box<[u8]>>,
     others_bytes: usize,
-    /// There were more, and none is kept.
+    /// Whether there were too many values; then none is kept.
     overflowed: bool,
 }
 
@@ -34,7 +34,7 @@ impl Pending {
         !self.overflowed && self.len() == 0
     }
 
-    /// Keeps a value, of up to `numbers_max` whole numbers.
+    /// Keeps a value; overflows beyond `numbers_max` whole numbers.
     pub fn push(&mut self, value: &[u8], numbers_max: u64) {
         if self.overflowed {
             return;
@@ -53,7 +53,7 @@ impl Pending {
         }
     }
 
-    /// In order: neighbours in an index lie on the same pages of it.
+    /// Returns the values in order: neighbours in an index are on the same pages.
     pub fn into_values(mut self) -> impl Iterator<Item = Box<[u8]>> {
         self.others.sort_unstable();
         self.numbers.into_iter().map(value_of).chain(self.others)

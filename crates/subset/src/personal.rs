@@ -1,8 +1,8 @@
-//! Which columns look as if they hold personal data, by their names; no value is read.
+//! Finds columns that seem to hold personal data, by their names; values are not read.
 
 use crate::catalogue::Catalogue;
 
-/// What a column seems to hold.
+/// The kind of personal data that a column seems to hold.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Personal {
     Name,
@@ -248,7 +248,7 @@ const WORDS: [(Personal, &[&str]); 11] = [
     ),
 ];
 
-/// A name is a person's if its table, or another word of it, says so.
+/// Such a column holds a person's name if its table, or another word of its name, is a person.
 const NAMES: [&str; 9] =
     ["name", "fullname", "nom", "nombre", "nome", "naam", "namn", "nazwa", "displayname"];
 const PERSONS: [&str; 40] = [
@@ -293,15 +293,15 @@ const PERSONS: [&str; 40] = [
     "sender",
     "recipient",
 ];
-/// Words after which a column says something about what is meant, and does not hold it.
+/// Last words of columns that describe a value rather than hold it.
 const ABOUT: [&str; 12] = [
     "id", "count", "verified", "sent", "enabled", "type", "status", "template", "flag", "valid",
     "subject", "at",
 ];
-/// Words joined of more parts than this are in no list.
+/// Most words of a name that are joined: no list has an entry of more.
 const JOINED: usize = 4;
 
-/// The columns that seem to hold personal data, as `schema.table.column`.
+/// Returns the columns that seem to hold personal data, as `schema.table.column`.
 pub fn columns(catalogue: &Catalogue) -> impl Iterator<Item = (String, Personal)> {
     catalogue.tables.iter().flat_map(|table| {
         let short = table.name.split_once('.').map_or(table.name.as_str(), |(_, short)| short);
@@ -312,11 +312,11 @@ pub fn columns(catalogue: &Catalogue) -> impl Iterator<Item = (String, Personal)
     })
 }
 
-/// What the column seems to hold.
+/// Returns the kind of personal data that the column seems to hold.
 pub fn personal(table: &str, column: &str) -> Option<Personal> {
     let words = words(column);
     if words.last().is_some_and(|last| words.len() > 1 && ABOUT.contains(&last.as_str())) {
-        // `tax_id` and `national_id` are words of their own.
+        // `tax_id` and `national_id` end in `id`, but do hold an identity.
         let whole = words.concat();
         let (_, identities) = WORDS.iter().find(|(what, _)| *what == Personal::Identity)?;
         return identities.contains(&whole.as_str()).then_some(Personal::Identity);
@@ -342,7 +342,7 @@ pub fn personal(table: &str, column: &str) -> Option<Personal> {
     (is_name && (is_full || about.iter().any(is_person))).then_some(Personal::Name)
 }
 
-/// The words of a name, in lower case and without accents.
+/// Splits a name into words, in lower case and without accents.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_lower = false;

@@ -5,18 +5,19 @@ use crate::numbers::Locators;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
-    /// By table of the catalogue.
+    /// One entry per table of the catalogue.
     pub tables: Vec<TablePlan>,
-    /// By key of the catalogue.
+    /// One entry per key of the catalogue.
     pub keys: Vec<KeyPlan>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TablePlan {
     pub source_rows: u64,
-    /// Rows that were chosen.
+    /// Rows chosen as seeds.
     pub seeds: u64,
-    /// Rows that were added because a row references them, by key of the catalogue, largest first.
+    /// Rows added because another row references them, by key of the catalogue, in descending
+    /// order.
     pub needed: Vec<(usize, u64)>,
     pub rows: Rows,
 }
@@ -24,7 +25,7 @@ pub struct TablePlan {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rows {
     All,
-    /// As many, and these are the rows that [win](crate::Lot::wins).
+    /// The number of rows, which are those that [win](crate::Lot::wins) the lot.
     Winning(u64, Lot),
     At(Locators),
 }
@@ -37,22 +38,22 @@ impl Default for Rows {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeyPlan {
-    /// Rows of the sample that reference another.
+    /// Rows of the sample that reference another row.
     pub references: u64,
-    /// Whether rows that are referenced were not found in the source. Their number is known for the
-    /// referenced key only, which several keys may share.
+    /// Referenced values that were not found in the source. Their number is known only per
+    /// referenced key, which several keys may share.
     pub missing: u64,
 }
 
 impl Plan {
-    /// Of all tables.
+    /// Returns the rows of all tables.
     pub fn rows(&self) -> u64 {
         self.tables.iter().map(TablePlan::rows).sum()
     }
 }
 
 impl TablePlan {
-    /// Of the rows of the source.
+    /// Returns the share of the source's rows.
     pub fn share(&self) -> f64 {
         self.rows() as f64 / self.source_rows.max(1) as f64
     }

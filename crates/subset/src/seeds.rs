@@ -1,4 +1,4 @@
-//! Seeds that are not chosen row by row: by their parent, or no more than some of each parent.
+//! Seeds that are not chosen row by row: by their parent, or a limited number per parent.
 
 use std::collections::{BinaryHeap, HashMap};
 
@@ -11,11 +11,11 @@ use crate::settings::{Chosen, Settings};
 use crate::shape::{Referenced, Shape, ValueMap, ValueSet};
 use crate::source::{Row, Source};
 
-/// Of a value in a set, and of a child with its parent.
+/// Bytes of a value in a set, and of a child with its parent.
 const SET_BYTES: usize = 20;
 const CHILD_BYTES: usize = 64;
 
-/// The seeds of tables that were read for that.
+/// The seeds of tables that were scanned to choose them.
 #[derive(Debug, Default)]
 pub struct Seeds(HashMap<usize, Locators>);
 
@@ -25,8 +25,8 @@ impl Seeds {
     }
 }
 
-/// The key by which a table follows its parent: the one to the largest table outside its own
-/// component that is not taken as a whole.
+/// Returns the key by which a table follows its parent: the one to the largest table outside its
+/// own component that is not taken as a whole.
 pub fn driver(catalogue: &Catalogue, settings: &Settings, table: usize) -> Option<usize> {
     let components = components(catalogue);
     let own = components.iter().find(|component| component.contains(&table))?;
@@ -96,7 +96,7 @@ pub fn choose<S: Source>(
 struct Candidate {
     locator: u64,
     drawn: u64,
-    /// Its values of the keys that others follow.
+    /// Its values of the keys by which other tables follow it.
     keys: Vec<Option<u128>>,
     parents: Vec<u128>,
 }
@@ -106,9 +106,9 @@ struct Choice<'a> {
     shape: &'a Shape,
     settings: &'a Settings,
     candidates: Vec<Candidate>,
-    /// By foreign key and parent: what its children drew, the largest on top.
+    /// For each foreign key and parent, the lowest draws of its children, the largest on top.
     children: Vec<ValueMap<BinaryHeap<(u64, u64)>>>,
-    /// Memory that other tables take.
+    /// Memory that other tables take, in bytes.
     kept: u64,
     limit: Limit,
 }
@@ -120,7 +120,7 @@ impl<'a> Choice<'a> {
         Self { shape, settings, candidates: Vec::new(), children, kept, limit }
     }
 
-    /// Memory that candidates take.
+    /// Returns the memory in use, including that of other tables.
     fn bytes(&self) -> u64 {
         let each = self.candidates.last().map_or(0, |candidate| {
             size_of::<Candidate>()
@@ -164,13 +164,13 @@ impl<'a> Choice<'a> {
         self.candidates.push(Candidate { locator: row.locator, drawn, keys, parents });
     }
 
-    /// The seeds, and their values of each key that others follow.
+    /// Returns the seeds, and their values of each key by which other tables follow them.
     fn finish(self, leads: usize) -> (Locators, Vec<Vec<u128>>) {
         let (mut rows, mut keys) = (Locators::default(), vec![Vec::new(); leads]);
         for candidate in self.candidates {
             let own = (candidate.drawn, candidate.locator);
             let mut places = candidate.parents.iter().zip(&self.children);
-            // Among those of its parent that drew the least.
+            // Among the lowest draws of its parent.
             let fits = places.all(|(parent, children)| {
                 children.get(parent).and_then(BinaryHeap::peek).is_none_or(|last| own <= *last)
             });

@@ -1,28 +1,28 @@
-//! What the user asked for.
+//! Settings of a sample.
 
-/// Which rows of a table are seeds.
+/// Selection of the seeds of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Chosen {
-    /// A share of them.
+    /// A share of the rows.
     #[default]
     Share,
     All,
-    /// Those that match the condition that the source has for this table.
+    /// Rows that match the source's condition for this table.
     Matching,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Of the rows of each table, in percent.
+    /// Share of the rows of each table, in percent.
     pub percent: f64,
     pub seed: u64,
-    /// By table; a table that is missing here has a share.
+    /// By table; the default for missing tables is a share.
     pub chosen: Vec<Chosen>,
-    /// The most seeds with the same parent, for each key.
+    /// Most seeds with the same parent, for each key.
     pub cap: Option<u32>,
-    /// Whether rows are seeds where their parent is one.
+    /// Whether rows are seeds if their parent is one.
     pub stratified: bool,
-    /// Bytes of memory that keys and places of rows may take; none: any.
+    /// Most bytes of memory for keys and locators of rows; `None`: unlimited.
     pub memory: Option<u64>,
 }
 

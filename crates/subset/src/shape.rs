@@ -1,4 +1,4 @@
-//! What is read of a table, and what each value of a row is for.
+//! The columns read from a table, and the purpose of each value of a row.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -11,7 +11,7 @@ use crate::source::{Row, Scan, ScanKey};
 /// A key that others reference: a table and columns.
 pub type Referenced = (usize, Vec<usize>);
 
-/// All keys that are referenced, each once.
+/// Returns all referenced keys, each once.
 pub fn referenced(catalogue: &Catalogue) -> Vec<Referenced> {
     let mut all: Vec<Referenced> =
         catalogue.keys.iter().map(|key| (key.references, key.referenced.clone())).collect();
@@ -25,11 +25,11 @@ pub fn referenced(catalogue: &Catalogue) -> Vec<Referenced> {
 pub struct Shape {
     pub scan: Scan,
     pub lot: Lot,
-    /// What a row is drawn by; none where the source draws.
+    /// Position of the value by which a row draws; `None` if the source draws.
     identity: Option<usize>,
-    /// Foreign keys of the table: the key, its position, and which referenced key it names.
+    /// Foreign keys of the table: the key, its position, and the index of the referenced key.
     pub foreign: Vec<(usize, usize, usize)>,
-    /// Keys of the table that are referenced: which one, and its position.
+    /// Referenced keys of the table: index and position.
     pub referenced: Vec<(usize, usize)>,
 }
 
@@ -77,19 +77,19 @@ impl Shape {
         Self { scan, lot, identity, foreign, referenced }
     }
 
-    /// The scan without rows that are no seeds.
+    /// Returns the scan without rows that are not seeds.
     pub fn seeds_only(&self) -> Scan {
         Scan { seeds_only: true, ..self.scan.clone() }
     }
 
-    /// The number that the row drew.
+    /// Returns the number that the row drew.
     pub fn drawn(&self, row: Row<'_>) -> u64 {
         let identity = || self.identity.and_then(|at| row.keys.get(at).copied().flatten());
         row.drawn.unwrap_or_else(|| self.lot.draw(identity().unwrap_or_default()))
     }
 }
 
-/// Takes the bits of what is a hash already.
+/// Hasher that uses the bits of a hash unchanged.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AsIs(u64);
 

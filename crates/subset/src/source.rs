@@ -1,45 +1,45 @@
-//! Where rows come from.
+//! The source of rows.
 
 use crate::catalogue::{Catalogue, When};
 use crate::hash::Lot;
 use crate::memory::MemoryError;
 
-/// What is read of each row of a table.
+/// The values to read from each row of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scan {
     pub table: usize,
     pub keys: Vec<ScanKey>,
-    /// Whether rows are asked if they match the condition that the source has for this table.
+    /// Whether to evaluate the source's condition for this table.
     pub filtered: bool,
-    /// The lot of which rows draw, where seeds are a share of them and the source
+    /// The lot that rows draw from, if seeds are a share of them and the source
     /// [draws](Source::draws).
     pub lot: Option<Lot>,
-    /// Rows that do not win, or do not match the condition, may be left out.
+    /// Whether rows that do not win, or do not match the condition, may be omitted.
     pub seeds_only: bool,
 }
 
-/// Columns of the table whose values are handed over as one.
+/// Columns of the table whose values are supplied as one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScanKey {
-    /// Empty: the whole row.
+    /// If empty, the whole row.
     pub columns: Vec<usize>,
     /// The table and columns with whose values these are compared: equal values have equal bytes,
-    /// whatever the types of the two sides are.
+    /// whatever the types of the two sides.
     pub like: (usize, Vec<usize>),
-    /// A row for which this does not hold has no value.
+    /// A row that does not meet this condition has no value.
     pub when: Option<When>,
 }
 
 /// A row of a scan.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
-    /// Where the row lies: unique in its table as long as the source is open.
+    /// Identifies the row uniquely in its table as long as the source is open.
     pub locator: u64,
-    /// The value of each key that was asked for; none where one of its columns is NULL.
+    /// The value of each requested key; `None` if one of its columns is NULL.
     pub keys: &'a [Option<&'a [u8]>],
-    /// What it drew, where the source draws.
+    /// The number that it drew, if the source draws.
     pub drawn: Option<u64>,
-    /// Whether it matches the condition; false where none was asked for.
+    /// Whether it matches the condition; false if none was requested.
     pub matches: bool,
 }
 
@@ -48,23 +48,23 @@ pub trait Source {
 
     fn catalogue(&self) -> &Catalogue;
 
-    /// Whether rows have drawn when they are handed over. Each row then draws the same number
-    /// in every database that has it.
+    /// Whether the source draws for rows. Each row then draws the same number in every database
+    /// that contains it.
     fn draws(&self) -> bool {
         false
     }
 
-    /// How many rows a table has.
+    /// Returns the number of rows of a table.
     fn count(&mut self, table: usize) -> Result<u64, Self::Error> {
         let mut rows = 0;
         self.scan(&Scan { table, ..Scan::default() }, &mut |_| rows += 1)?;
         Ok(rows)
     }
 
-    /// Hands over all rows of a table.
+    /// Passes all rows of a table to `each`.
     fn scan(&mut self, scan: &Scan, each: &mut dyn FnMut(Row<'_>)) -> Result<(), Self::Error>;
 
-    /// Hands over the rows whose key, the one at position `by` of `scan`, has one of `values`.
+    /// Passes the rows whose key at position `by` of `scan` has one of `values` to `each`.
     fn fetch(
         &mut self,
         scan: &Scan,

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! With `when`, the key holds for rows in which that column has that value: several keys of one
-//! column then reference different tables.
+//! column can then reference different tables.
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -19,7 +19,7 @@ use crate::catalogue::{Catalogue, CatalogueError, ForeignKey, Table, When};
 use crate::line::line_of;
 use crate::mask::Kind;
 
-/// How much of a file is read.
+/// Largest file that is read, in bytes.
 pub const FILE_MAX: usize = 1 << 20;
 
 #[derive(Deserialize)]
@@ -47,7 +47,7 @@ struct EntryWhen {
     is: String,
 }
 
-/// The file, for messages.
+/// The file, for error messages.
 struct Place<'a> {
     name: &'a str,
     text: &'a str,
@@ -166,7 +166,7 @@ fn resolve(
     })
 }
 
-/// Of types that masking does not know, the server decides.
+/// Whether values can be compared. For types unknown to masking, the server decides.
 fn is_comparable(one: Kind, other: Kind) -> bool {
     let is_number = |kind| matches!(kind, Kind::Integer { .. } | Kind::Numeric);
     let is_other = [one, other].contains(&Kind::Other);

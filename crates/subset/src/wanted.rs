@@ -6,7 +6,7 @@ use crate::hash::value;
 use crate::hashes::Hashes;
 use crate::numbers::{bytes_of, number};
 
-/// What is kept of a value.
+/// The stored form of a value.
 #[derive(Clone, Copy, Debug)]
 enum Kept {
     Number(u64),
@@ -19,7 +19,7 @@ impl Kept {
     }
 }
 
-/// Values that one key wants.
+/// Values wanted by one key.
 #[derive(Debug)]
 struct Wanted {
     by: u32,
@@ -54,10 +54,11 @@ impl Wanted {
     }
 }
 
-/// Whole numbers are in sets, other values are known by a hash.
+/// Values wanted by several keys. Whole numbers are stored in sets, other values as hashes.
 #[derive(Debug, Default)]
 pub struct WantedValues {
-    /// Each value once: with the first of the keys that want it, in the catalogue's order.
+    /// Each value is stored once: with the first of the keys that want it, in the catalogue's
+    /// order.
     wanted: Vec<Wanted>,
     numbers_found: RoaringTreemap,
 }
@@ -67,7 +68,7 @@ impl WantedValues {
         self.wanted.is_empty()
     }
 
-    /// False where it was wanted before.
+    /// Returns false if it was already wanted.
     pub fn want(&mut self, bytes: &[u8], by: u32) -> bool {
         let value = Kept::of(bytes);
         let known = self.wanted.iter_mut().find(|wanted| wanted.contains(value));
@@ -91,7 +92,7 @@ impl WantedValues {
         is_new
     }
 
-    /// The key that wanted a value that is found now.
+    /// Marks a value as found, and returns the key that wanted it.
     pub fn find(&mut self, bytes: &[u8]) -> Option<u32> {
         let value = Kept::of(bytes);
         let wanted = self.wanted.iter_mut().find(|wanted| wanted.contains(value))?;
@@ -109,13 +110,13 @@ impl WantedValues {
         }
     }
 
-    /// Values that were not found.
+    /// Returns the number of values that were not found.
     pub fn missing(&self) -> u64 {
         let missing = |it: &Wanted| it.numbers.len() + it.others.len() - it.others.found();
         self.wanted.iter().map(missing).sum::<u64>() - self.numbers_found.len()
     }
 
-    /// Memory that they take.
+    /// Returns the memory in use.
     pub fn bytes(&self) -> u64 {
         let bytes = |it: &Wanted| bytes_of(&it.numbers) + it.others.bytes();
         self.wanted.iter().map(bytes).sum::<u64>() + bytes_of(&self.numbers_found)
@@ -138,7 +139,7 @@ mod tests {
             wants in prop::collection::vec((0..30_i64, 0..5_u32), 0..60),
             finds in prop::collection::vec(0..40_i64, 0..40),
         ) {
-            // Negative numbers are no numbers of a sequence.
+            // Negative numbers are not taken for numbers of a sequence.
             let (mut small, mut hashed) = (WantedValues::default(), WantedValues::default());
             for (of, by) in wants {
                 let is_new = small.want(&bytes(of), by);

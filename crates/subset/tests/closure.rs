@@ -1,5 +1,5 @@
-//! The closure on sources in memory: no orphans, nothing that is not needed, and more per cent only
-//! add rows.
+//! The closure on sources in memory: no orphans, no unneeded rows, and a higher percentage only
+//! adds rows.
 
 #![allow(clippy::unwrap_used, reason = "this crate is tests: a panic is how they fail")]
 
@@ -11,14 +11,14 @@ use blockstone_subset::{
 };
 use proptest::prelude::*;
 
-/// Rows of numbers; none is NULL.
+/// Rows of numbers; `None` is NULL.
 #[derive(Clone, Debug, Default)]
 struct Memory {
     catalogue: Catalogue,
     rows: Vec<Vec<Vec<Option<i64>>>>,
-    /// Rows of these are handed over from the last to the first.
+    /// Whether scans pass rows in reverse order.
     backwards: bool,
-    /// Rows draw by themselves, and those that do not win are left out where that is allowed.
+    /// Whether the source draws; rows that do not win are then omitted if that is allowed.
     draws: bool,
 }
 
@@ -94,14 +94,14 @@ impl Source for Memory {
     }
 }
 
-/// Tables with the columns id, a, b; keys of single columns to id, and of (a, b) to (a, b).
+/// Tables with the columns id, a, b; keys from single columns to id, and from (a, b) to (a, b).
 fn catalogue(tables: usize, keys: &[(usize, usize, bool)]) -> Catalogue {
     let column = |name: &str| Column { name: name.to_owned(), ..Column::default() };
     let table = |at: usize| Table {
         name: format!("public.t{at}"),
         columns: ["id", "a", "b"].map(column).into(),
         identity: vec![0],
-        // Large ones: rows that are referenced are asked for by key.
+        // Large enough that referenced rows are fetched by key.
         estimated_rows: Some((1 << 40) + at as u64),
         unique: vec![vec![0]],
         ..Table::default()
@@ -120,7 +120,7 @@ fn catalogue(tables: usize, keys: &[(usize, usize, bool)]) -> Catalogue {
 fn taken(plan: &Plan, table: usize) -> BTreeSet<u64> {
     match &plan.tables[table].rows {
         Rows::All => (0..plan.tables[table].source_rows).collect(),
-        // Rows are numbered by what identifies them.
+        // Rows are numbered by their identity.
         Rows::Winning(rows, lot) => {
             let wins = |at: &u64| lot.wins(lot.draw(&at.to_be_bytes()));
             let all: BTreeSet<u64> = (0..plan.tables[table].source_rows).filter(wins).collect();
@@ -131,7 +131,7 @@ fn taken(plan: &Plan, table: usize) -> BTreeSet<u64> {
     }
 }
 
-/// Rows, by position, that the row references with this key.
+/// Returns the rows, by position, that the row references with this key.
 fn referenced(memory: &Memory, key: &ForeignKey, row: u64) -> Option<Vec<u64>> {
     let value = |table: usize, row: usize, columns: &[usize]| -> Option<Vec<i64>> {
         columns.iter().map(|&column| memory.rows[table][row][column]).collect()
@@ -207,7 +207,7 @@ proptest! {
     }
 }
 
-/// `count` rows whose first column is a number and whose second is what `parent` says.
+/// Returns `count` rows with a number in the first column and the result of `parent` in the second.
 fn rows(count: i64, parent: impl Fn(i64) -> Option<i64>) -> Vec<Vec<Option<i64>>> {
     (0..count).map(|id| vec![Some(id), parent(id), None]).collect()
 }
@@ -276,7 +276,7 @@ fn tables_sampled_alone_lose_the_parents_that_are_not_sampled() {
     let key = sampled.keys[0];
     let share = key.orphans as f64 / key.references as f64;
     assert!((key.expected_share - 0.9).abs() < 1e-12);
-    // Parents have one child each in the sample, some two: close to √(0.1 × 0.9 ÷ 10,000).
+    // Parents have one child each in the sample, some have two: close to √(0.1 × 0.9 ÷ 10,000).
     let error = key.standard_error.unwrap();
     assert!((0.003..0.005).contains(&error), "{error}");
     assert!((share - 0.9).abs() < 4.0 * error, "{share} ± {error}");
@@ -292,7 +292,7 @@ fn columns_that_keys_connect_are_a_group() {
 
 #[test]
 fn keys_that_take_more_memory_than_is_allowed_end_the_work() {
-    // Numbers below zero are not those of a sequence: a hash stands for each.
+    // Negative numbers are not taken for those of a sequence: each is stored as a hash.
     let parents = (0..200_000).map(|id| vec![Some(-1 - id), None, None]).collect();
     let mut memory = Memory {
         catalogue: catalogue(2, &[(1, 0, false)]),

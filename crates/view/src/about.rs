@@ -1,4 +1,4 @@
-//! What a row of a view is about: the samples and the timed operations behind it.
+//! The samples and timed operations behind a row of a view.
 
 use blockstone_figures::{Condition, Focus, Timed};
 
@@ -6,8 +6,8 @@ use crate::table::{Value, View};
 use crate::views::{slices, top_events};
 
 impl View {
-    /// The samples of sessions behind a row: those of its statement, session or wait. `None` where
-    /// the row is about something that samples of sessions do not name.
+    /// Returns the focus on the session samples behind a row: those of its statement, session or
+    /// wait. `None` if the row is about something that session samples do not name.
     pub fn focus(&self, row: &[Value]) -> Option<Focus> {
         let (instance, own) = self.parts(row);
         let condition = |column| {
@@ -25,7 +25,7 @@ impl View {
         one("query_id").or_else(|| one("session")).or_else(wait)
     }
 
-    /// How its cells are to be read, if that does not stand in its headings.
+    /// Returns how to read the cells, if the headings do not say so.
     pub fn legend(&self) -> Option<&'static str> {
         match self.name {
             name if name == slices::VIEW.name => Some(slices::LEGEND),
@@ -34,7 +34,7 @@ impl View {
         }
     }
 
-    /// The operations behind a row that are timed one by one; `None` where none are.
+    /// Returns the individually timed operations behind a row; `None` if there are none.
     pub fn timed(&self, row: &[Value]) -> Option<Timed> {
         let (instance, row) = self.parts(row);
         let counted = |layer: &str, column, key: &str| {

@@ -1,5 +1,5 @@
-//! Figures of views over an interval, as a comparison takes them: their means, and how much they
-//! vary by themselves.
+//! Figures of views over an interval for a comparison: their means, and how much they vary without
+//! a change.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,16 +10,16 @@ use blockstone_figures::compare::{Figure, Key, Recorded, Source, Subject};
 
 use crate::registry;
 
-/// Slices of an interval: enough to show how much a figure changes by itself.
+/// Slices of an interval: enough to show how much a figure varies without a change.
 const SLICES: usize = 20;
 /// A figure needs a value in at least this many slices; a mean per event needs one in half of them.
 const SLICES_MIN: usize = 3;
-/// Views whose rows are single sessions or slices of time, what another has over the last seconds,
-/// or what measuring itself did.
+/// Views that are not compared: their rows are single sessions or slices of time, repeat another
+/// view over the last seconds, or show the cost of measuring.
 const LEFT_OUT: [&str; 7] =
     ["sessions", "sampled-sessions", "snapper", "session-waits", "ash", "load-now", "own"];
 
-/// Figures that grow with the time that is looked at: how many there were of something in all.
+/// Totals, which grow with the length of the interval.
 const TOTALS: [&str; 7] = [
     "samples",
     "sessions",
@@ -45,8 +45,9 @@ struct Seen {
 }
 
 impl Seen {
-    /// The values to average over `slices`, those in which the view has a table. A rate is zero in
-    /// a slice without the row: leaving these slices out would overstate the rate of rare events.
+    /// Returns the values to average over `slices`, those in which the view has a table. A rate is
+    /// zero in a slice without the row: leaving these slices out would overstate the rate of rare
+    /// events.
     fn values(&self, merge: Merge, slices: &BTreeSet<usize>) -> Vec<f64> {
         let is_rate = merge == Merge::Mean;
         let value = |slice: &usize| {
@@ -59,8 +60,8 @@ impl Seen {
     }
 }
 
-/// What is compared of a part of a recording: the mean of each figure over its slices, in the order
-/// of the views, their rows by name and their columns.
+/// Returns the figures to compare of a part of a recording: the mean of each figure over its
+/// slices, in the order of the views, their rows by name and their columns.
 pub fn source(recorded: Recorded, interval: &Interval<'_>) -> Source {
     let Interval { from_ns, to_ns, .. } = *interval;
     let recorded = Recorded { from_ns: Some(from_ns), to_ns: Some(to_ns), ..recorded };
@@ -123,7 +124,7 @@ mod tests {
 
     use super::*;
 
-    /// A network interface that receives about `rate` bytes a second, with noise, over 60 ticks.
+    /// A network interface that receives about `rate` bytes per second, with noise, over 60 ticks.
     fn history(rate: u64) -> History {
         let column = |name: &str| {
             json!({ "name": name, "unit": "bytes", "kind": "counter", "source": "", "doc": "",

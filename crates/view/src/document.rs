@@ -1,5 +1,5 @@
-//! An interval as one JSON document: what every recorded column did, under the column's own name,
-//! and every view's table.
+//! An interval as one JSON document: the change or value of every recorded column under its own
+//! name, and the table of every view.
 
 use std::collections::BTreeMap;
 
@@ -14,57 +14,58 @@ use serde_json::{Map, Value as Json, json};
 use crate::registry;
 use crate::table::Value;
 
-/// Names to anything, in their order.
+/// A JSON object in its own key order.
 type Keys = Map<String, Json>;
 
 /// The keys of the document.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Document {
-    /// Where the interval begins, in nanoseconds since the recording or the watch did.
+    /// Start of the interval, in nanoseconds since the start of the recording or the watch.
     from_ns: u64,
-    /// Where it ends, likewise.
+    /// End of the interval, in nanoseconds since the start of the recording or the watch.
     to_ns: u64,
     /// The wall clock of the host at `from_ns`, ISO 8601 in UTC; absent if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<String>,
-    /// The wall clock at `to_ns`, likewise.
+    /// The wall clock at `to_ns`, ISO 8601 in UTC; absent if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<String>,
-    /// Every recorded column, by probe, object and column: of a counter how much it grew a second;
-    /// of a time that grew, the share of the time that passed; of a level or a state, the last.
+    /// Every recorded column, by probe, object and column: for a counter its growth per second; for
+    /// a time counter the share of the interval; for a level or a state the last value.
     #[schemars(with = "BTreeMap<String, BTreeMap<String, BTreeMap<String, Value>>>")]
     probes: Keys,
-    /// Every view that there is something to show in, by its name; the renderer of a report
+    /// Tables of every view that has something to show, by view name; the renderer of a report
     /// writes and describes them.
     #[schemars(skip)]
     views: Keys,
-    /// Absent when Blockstone measured it itself.
+    /// Origin of imported data; absent if Blockstone measured it itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Imported")]
     imported: Option<Imported>,
-    /// The conditions that narrow the samples of sessions, by column; absent without any.
+    /// The conditions that narrow the session samples, by column; absent if there are none.
     #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "BTreeMap<String, String>")]
     conditions: Option<Keys>,
-    /// The rules that apply to what was watched, with what each concludes; empty where none does.
+    /// The rules that apply to the watched system, with their conclusions; empty if none applies.
     verdicts: Vec<Verdict>,
 }
 
 impl Document {
-    /// With the wall clock at both ends, as ISO 8601.
+    /// Sets the wall clock at both ends, as ISO 8601.
     #[must_use]
     pub fn between(self, [from, to]: [Option<String>; 2]) -> Self {
         Self { from, to, ..self }
     }
 
-    /// With the verdicts on the interval.
+    /// Sets the verdicts on the interval.
     #[must_use]
     pub fn judged(self, verdicts: Vec<Verdict>) -> Self {
         Self { verdicts, ..self }
     }
 }
 
-/// The document. With a focus it has the tables that follow it, and says what it is.
+/// Returns the document of an interval. With a focus it has only the tables that follow the focus,
+/// and states its conditions.
 pub fn document(interval: &Interval<'_>) -> Document {
     let probes = interval.probes().map(|probe| (probe.to_owned(), objects(interval, probe)));
     let focus = interval.focus();

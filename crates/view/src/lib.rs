@@ -1,11 +1,11 @@
-//! What happened on a host between two instants, as tables: rates, sizes, times and shares, derived
-//! from the raw counters of a [`History`].
+//! Activity of a host between two instants, as tables: rates, sizes, times and shares, derived from
+//! the raw counters of a [`History`].
 //!
-//! A [`View`] makes a [`Table`] of an [`Interval`]; there is no other way from counters to figures
-//! than the crate `figures`, so a replay shows to the last digit what was on the screen.
+//! A [`View`] turns an [`Interval`] into a [`Table`]; figures are derived from counters only in the
+//! crate `figures`, so a replay shows to the last digit what was on the screen.
 //!
-//! Must not know: the machine, where its rows come from, and how tables are drawn. A cell is a
-//! number, a text, empty where nothing happened that it could describe, or missing with the reason.
+//! This crate must not know the machine, the source of its rows, or how tables are drawn. A cell is
+//! a number, a text, empty if nothing happened that it could describe, or missing with the reason.
 //!
 //! ```
 //! use blockstone_base::column::Cell;

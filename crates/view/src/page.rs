@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::registry;
 use crate::table::Measure;
 
-/// The page, ending in one newline. `cargo xtask` writes it and checks that it is current.
+/// Returns the page, ending in one newline. `cargo xtask` writes it and checks that it is current.
 pub fn views_page() -> String {
     let mut page = String::from(INTRODUCTION);
     for view in registry::ALL {

@@ -1,12 +1,12 @@
-//! Why cells are empty, in words.
+//! Reasons for empty cells, in words.
 
 use blockstone_base::column::Unmeasured;
 use blockstone_figures::Interval;
 
-/// A reason names at most this many columns.
+/// Most columns listed with a reason.
 const NAMED: usize = 4;
 
-/// Why columns of a probe are empty: a line for each reason, with the columns.
+/// Returns why columns of a probe are empty: a line for each reason, with the columns.
 pub fn reasons(interval: &Interval<'_>, probe: &str) -> Vec<String> {
     interval.reasons(probe).iter().map(|(why, columns)| line(why, columns)).collect()
 }

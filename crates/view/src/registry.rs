@@ -1,4 +1,4 @@
-//! All views. Adding one is a file and a line here.
+//! All views. Adding one takes a file and a line here.
 
 use crate::table::View;
 use crate::views::{
@@ -8,7 +8,7 @@ use crate::views::{
     top_events, write_amplification,
 };
 
-/// Every view, in the order in which they are shown.
+/// Every view, in display order.
 pub const ALL: &[&View] = &[
     &host::VIEW,
     &disks::VIEW,
@@ -55,7 +55,7 @@ pub const ALL: &[&View] = &[
     &own::VIEW,
 ];
 
-/// Views under a heading of the live view.
+/// Views under one heading of the live view.
 pub struct Group {
     pub title: &'static str,
     pub views: &'static [&'static View],

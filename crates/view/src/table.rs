@@ -1,4 +1,4 @@
-//! A view: how a table is made of an interval.
+//! Views: how a table is made from an interval.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -14,22 +14,22 @@ use blockstone_figures::{History, Interval, Known, ratio, sum};
 
 #[derive(Debug)]
 pub struct View {
-    /// Its name in commands and documents.
+    /// The name in commands and documents.
     pub name: &'static str,
     pub title: &'static str,
     pub doc: &'static str,
-    /// The probe without which there is nothing to show.
+    /// The probe that the view cannot do without.
     pub probe: &'static str,
     pub shape: Shape,
-    /// Its columns. The leading text columns name a row.
+    /// The leading text columns name a row.
     pub columns: &'static [Heading],
-    /// Makes its rows, each with a value for each column.
+    /// Makes the rows, each with a value for each column.
     pub rows: fn(&Interval<'_>) -> Vec<Vec<Value>>,
 }
 
 impl View {
-    /// The table of an interval; none when its probe was not there. Where several instances of
-    /// databases are watched, rows about one of them begin with its name.
+    /// Returns the table of an interval; `None` if its probe was not recorded. If several database
+    /// instances are watched, each row about one of them begins with its name.
     pub fn table(&self, interval: &Interval<'_>) -> Option<Table> {
         if !interval.has(self.probe) {
             return None;
@@ -56,24 +56,25 @@ impl View {
         Some(Table { rows, shape: Shape::Table, ..table(columns.into()) })
     }
 
-    /// Whether slices of its tables say nothing of the whole: rows that are slices of time
-    /// themselves, or about the seconds before the end.
+    /// Whether slices of its tables say nothing about the whole, because its rows are themselves
+    /// slices of time, or cover only the last seconds.
     pub fn is_of_instants(&self) -> bool {
         self.column("time").is_some()
     }
 
-    /// Whether there is something to show in a history.
+    /// Whether a history has data for this view.
     pub fn is_in(&self, history: &History) -> bool {
         history.has(self.probe)
     }
 
-    /// How many columns its tables of a history have.
+    /// Returns the number of columns of its tables of a history.
     pub fn width(&self, history: &History) -> usize {
         let of_instances = !history.interval(0, 0).instances_with(self.probe).is_empty();
         self.columns.len() + usize::from(of_instances)
     }
 
-    /// The instance that a row begins with, if several are watched, and the cells of the columns.
+    /// Splits a row into the instance that it begins with, if several are watched, and its own
+    /// cells.
     pub(crate) fn parts<'a>(&self, row: &'a [Value]) -> (Option<&'a str>, &'a [Value]) {
         let (before, own) = row.split_at(row.len().saturating_sub(self.columns.len()));
         match before {
@@ -82,7 +83,7 @@ impl View {
         }
     }
 
-    /// Whether it is about single sessions, and so follows a [`Focus`](crate::Focus).
+    /// Whether the view is about single sessions, and so follows a [`Focus`](crate::Focus).
     pub fn is_sampled(&self) -> bool {
         [SESSION.probe, SESSION_STATISTICS.probe].contains(&self.probe)
     }
@@ -91,7 +92,7 @@ impl View {
         self.columns.iter().position(|column| column.key == key)
     }
 
-    /// What names a row: its texts before the first number.
+    /// Returns the name of a row: its texts before the first number.
     pub fn name_of(&self, row: &[Value]) -> String {
         let (instance, own) = self.parts(row);
         let name = table::name_of(self.columns, own);
@@ -99,14 +100,14 @@ impl View {
     }
 }
 
-/// Of devices, of which a machine may have many that do nothing.
+/// Views of devices, many of which may be idle.
 const FOLDED: [&str; 2] = ["disks", "network"];
 
-/// The column before all others where several instances are watched.
+/// The first column if several instances are watched.
 pub(crate) const INSTANCE: Heading =
     text("instance", "instance", "The database, where several are watched.");
 
-/// A column of one instance among others: a share of all is one of all of the instance.
+/// Adapts a column to one instance among others: shares of the whole become shares of the instance.
 fn within_instance(column: Heading) -> Heading {
     let of_instance = |within| match within {
         "" => "instance",
@@ -121,8 +122,9 @@ fn within_instance(column: Heading) -> Heading {
     Heading { merge, ..column }
 }
 
-/// The first row of each, then the second, and with each of them those of the others that have the
-/// same name: what is alike stands together, and the first that are shown are of all.
+/// Interleaves the rows of the instances: the first row of each, then the second, each followed by
+/// the rows of the other instances with the same name. Like rows stand together, and the first rows
+/// cover all instances.
 fn taking_turns(columns: &[Heading], instances: Vec<Vec<Row>>) -> Vec<Row> {
     let name = |row: &Row| table::name_of(columns, &row[1..]);
     let mut left: Vec<VecDeque<Row>> = instances.into_iter().map(VecDeque::from).collect();
@@ -141,7 +143,7 @@ fn taking_turns(columns: &[Heading], instances: Vec<Vec<Row>>) -> Vec<Row> {
     rows
 }
 
-/// A column of mean sizes of requests, where the column `events` has their rate.
+/// Returns a column of mean sizes of requests, whose rate is in the column `events`.
 pub(crate) const fn mean_size(
     events: &'static str,
     key: &'static str,
@@ -151,7 +153,7 @@ pub(crate) const fn mean_size(
     mean_of(events, key, heading, Bytes, doc)
 }
 
-/// A column of mean times of events, where the column `events` has their rate.
+/// Returns a column of mean times of events, whose rate is in the column `events`.
 pub(crate) const fn mean_time(
     events: &'static str,
     key: &'static str,
@@ -161,13 +163,13 @@ pub(crate) const fn mean_time(
     mean_of(events, key, heading, Nanoseconds, doc)
 }
 
-/// A row about each object of the view's probe.
+/// Returns a row for each object of the view's probe.
 pub(crate) fn of_objects(interval: &Interval<'_>, view: &View) -> Vec<Vec<Value>> {
     let row = |object| row_of(interval, view.probe, object, view.columns);
     interval.objects(view.probe).into_iter().map(row).collect()
 }
 
-/// A row about one object of a probe: its name, then what [`derived`] makes of the other columns.
+/// Returns the row of one object of a probe: its name, then the other columns by [`derived`].
 pub(crate) fn row_of(
     interval: &Interval<'_>,
     probe: &str,
@@ -178,10 +180,10 @@ pub(crate) fn row_of(
     std::iter::once(Value::from(object)).chain(cells).collect()
 }
 
-/// What the key of a column says of the recorded columns behind it, summed over `objects`:
-/// `reads_per_s` is the counter `reads`, `cpu_share` the time `cpu_ns`, `read_size_bytes` and
-/// `read_await_ns` are `read_bytes` and `read_ns` for each event of the column that weights them;
-/// any other key is a level or a state.
+/// Derives the value of a column from the recorded columns that its key names, summed over
+/// `objects`: `reads_per_s` is the counter `reads`, `cpu_share` the time `cpu_ns`,
+/// `read_size_bytes` and `read_await_ns` are `read_bytes` and `read_ns` per event of the column
+/// that weights them; any other key is a level or a state.
 pub(crate) fn derived(
     interval: &Interval<'_>,
     probe: &str,
@@ -208,12 +210,12 @@ pub(crate) fn derived(
     known.into()
 }
 
-/// Whether a row has a number that is not zero.
+/// Whether a row has a nonzero number.
 pub(crate) fn moves(row: &[Value]) -> bool {
     row.iter().any(|value| matches!(value, Value::Number(number) if *number != 0.0))
 }
 
-/// Rows sorted by a column: numbers descending, texts alphabetically, missing cells last.
+/// Sorts rows by a column: numbers descending, texts alphabetically, missing cells last.
 pub(crate) fn sorted(mut rows: Vec<Vec<Value>>, column: usize) -> Vec<Vec<Value>> {
     rows.sort_by(|a, b| table::order(&a[column], &b[column]));
     rows

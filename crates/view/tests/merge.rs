@@ -1,4 +1,4 @@
-//! Merging the tables of slices of time gives the table of the whole time, for every view.
+//! Merging the tables of slices of time yields the table of the whole time, for every view.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const TICKS: u64 = 24;
 const TICK_NS: u64 = 1_000_000_000;
 const LOOKS_PER_TICK: u64 = 10;
 
-/// A probe: its counters, its levels, its states, and its objects with what their states say.
+/// A probe: its counters, levels and states, and its objects with the texts of their states.
 struct Probe {
     name: &'static str,
     counters: &'static str,
@@ -27,9 +27,9 @@ const fn probe(name: &'static str, counters: &'static str) -> Probe {
     Probe { name, counters, levels: "", states: "", objects: ONE }
 }
 
-/// The one object of a probe that has no others: always there.
+/// The only object of a probe without others: always present.
 const ONE: &[(&str, &[&str])] = &[("", &[])];
-/// Objects of which the first is always there.
+/// Several objects, the first of which is always present.
 const SEVERAL: &[(&str, &[&str])] = &[("a", &[]), ("b", &[]), ("c", &[])];
 const USES: &str = "cpu_user_ns cpu_nice_ns cpu_system_ns cpu_irq_ns cpu_softirq_ns cpu_iowait_ns \
                     cpu_idle_ns cpu_steal_ns";
@@ -227,10 +227,10 @@ const PROBES: &[Probe] = &[
     Probe { objects: &[], ..probe("sessions", "sampled") },
 ];
 
-/// Probes whose counters begin at zero with their object, which does not come back.
+/// Probes whose counters start at zero with their object, which never returns.
 const FROM_ZERO: [&str; 3] = ["kernel_io", "active_set", "profile"];
 
-/// What is drawn at random about a history.
+/// Seed of the random choices in a history.
 struct World {
     seed: u64,
 }
@@ -241,8 +241,8 @@ impl World {
         rng::mix(hash ^ tick) % below
     }
 
-    /// Whether an object is there at a tick: the first of a probe and processors always, others for
-    /// a while, some of them with a pause.
+    /// Whether an object is present at a tick: the first of a probe and processors always, others
+    /// for a while, some of them with a pause.
     fn is_there(&self, probe: &Probe, place: usize, tick: u64) -> bool {
         let object = probe.objects[place].0;
         let always = place == 0
@@ -257,11 +257,12 @@ impl World {
         always || ((from..from + length).contains(&tick) && !paused)
     }
 
-    /// How far a counter moves in a tick in which its object does something.
+    /// Returns the growth of a counter in a tick in which its object is active.
     fn step(&self, probe: &Probe, object: &str, column: &str, tick: u64) -> i64 {
         let name = format!("{}/{object}/{column}", probe.name);
         let drawn = 1 + self.draw(&name, tick, 1_000) as i64;
-        // Layers nearer to the device move less, so that what one has beyond another is positive.
+        // Requests and disks move more bytes than what is subtracted from them, so that differences
+        // stay positive.
         match (probe.name, column) {
             ("host" | "cpu", "cpu_idle_ns") => {
                 let others = USES.split_whitespace().filter(|other| *other != column);
@@ -301,8 +302,8 @@ impl World {
     ) -> Vec<Cell> {
         let (object, said) = probe.objects[place];
         let steady = matches!(probe.name, "host" | "cpu") || object == "sampling";
-        // Objects of one name work together: no redo is written without a database at work.
-        // What is away stands still: its counters go on from where they stood.
+        // Objects with the same name are active together: no redo is written without an active
+        // database. Counters of an absent object stand still: they resume from their last value.
         let was_there = tick > 0 && self.is_there(probe, place, tick - 1);
         let from_zero = FROM_ZERO.contains(&probe.name);
         let drawn = (was_there || from_zero) && self.draw(object, tick, 3) > 0;
@@ -324,7 +325,7 @@ impl World {
         cells
     }
 
-    /// Samples of three sessions, at regular times between ticks.
+    /// Adds samples of three sessions, at regular times between ticks.
     fn sample(&self, history: &mut History) {
         const EVENTS: [(&str, &str); 3] = [("On CPU", ""), ("Lock", "tuple"), ("IO", "SlruRead")];
         for look in 1..=TICKS * LOOKS_PER_TICK {
@@ -360,7 +361,7 @@ fn key(columns: &[Heading], row: &Row) -> Vec<Value> {
     cells.filter(|(column, _)| column.merge == Merge::Key).map(|(_, cell)| cell.clone()).collect()
 }
 
-/// Compares the merged slices with the whole, and counts the numbers that are equal.
+/// Compares the merged slices with the whole, and returns how many numbers are equal.
 fn check(view: &View, whole: &Interval<'_>, most: usize) -> Result<usize, TestCaseError> {
     let slices: Vec<(f64, Vec<Row>)> = whole
         .slices(most)
@@ -374,7 +375,7 @@ fn check(view: &View, whole: &Interval<'_>, most: usize) -> Result<usize, TestCa
         let wanted = key(view.columns, wanted);
         merged.iter().find(|row| key(view.columns, row) == wanted)
     };
-    // Views leave out rows of zeros; in the slice in which one comes it is unknown, and shown.
+    // Views omit rows of zeros; in the slice in which an object appears it is unknown, and shown.
     let says_something =
         |row: &&Row| row.cells.iter().any(|cell| cell.number().unwrap_or(0.0) != 0.0);
     let beyond = merged
@@ -401,7 +402,7 @@ fn check(view: &View, whole: &Interval<'_>, most: usize) -> Result<usize, TestCa
                     prop_assert!(off <= 1e-9 * whole.abs().max(1e-9), "{whole} {merged}: {what}");
                     equal += usize::from(column.measure != Measure::Text);
                 }
-                // Merging may not know, but only where a slice does not either.
+                // A merged value may be unknown only if it is unknown in a slice too.
                 (whole, Value::Missing(Missing::Unknown))
                     if *whole != Value::Missing(Missing::Unknown) =>
                 {

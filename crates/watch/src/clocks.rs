@@ -1,4 +1,4 @@
-//! Detects that the wall clock was set or that the machine slept, against the monotonic clock.
+//! Detects steps of the wall clock and suspends of the machine, against the monotonic clock.
 
 use blockstone_base::units::format_ns;
 use rustix::time::{ClockId, clock_gettime};
@@ -6,14 +6,14 @@ use rustix::time::{ClockId, clock_gettime};
 /// Smaller steps of the wall clock are NTP's adjustments.
 const STEP_NS: i128 = 200_000_000;
 
-/// Offsets of the wall and boot clocks to the monotonic one.
+/// Offsets of the wall and boot clocks from the monotonic one.
 #[derive(Debug)]
 pub struct Clocks {
     wall_ns: i128,
     boot_ns: i128,
 }
 
-/// A jump that a reader of the recording has to know about.
+/// A clock jump that a reader of the recording must know about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Jump {
     /// `clock-step` or `suspend`.
@@ -30,7 +30,8 @@ impl Clocks {
         }
     }
 
-    /// The time since 1970 at an instant of the monotonic clock, as the wall clock is set now.
+    /// Returns the time since 1970 at an instant of the monotonic clock, as the wall clock is set
+    /// now.
     pub fn realtime_ns(&self, monotonic_ns: u64) -> i128 {
         self.wall_ns + i128::from(monotonic_ns)
     }

@@ -1,4 +1,5 @@
-//! Databases, each watched from a thread of its own, so that a hanging server delays nothing else.
+//! Databases, each watched from its own thread, so that a hanging server does not delay anything
+//! else.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -14,7 +15,7 @@ use blockstone_target::monitor::{self, Monitor, Server};
 
 use crate::WatchError;
 
-/// How long a tick waits for the server's counters; if they are late they go with a later one.
+/// How long a tick waits for the servers' counters; late ones go with a later tick.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// How long to wait before reconnecting to a server that went away.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -23,7 +24,7 @@ const ASK_EVERY: u64 = 10;
 
 #[derive(Debug, Default)]
 pub struct Answer {
-    /// Time of the reading since the watch began.
+    /// Time of the reading since the start of the watch.
     pub t_ns: u64,
     pub readings: Vec<Reading>,
     /// Columns that it cannot measure, if they were queried.
@@ -38,12 +39,12 @@ pub struct Answer {
 pub struct Database {
     series: &'static [&'static Schema],
     server: Server,
-    /// What its series and its processes are called beside those of others; none if it is the only
-    /// one.
+    /// Name that sets its series and processes apart from those of other databases; `None` if it is
+    /// the only one.
     name: Option<String>,
-    /// Its processes, as it last named them.
+    /// Its processes, as last reported by the server.
     pub processes: Vec<(Member, String)>,
-    /// Why it does not answer.
+    /// Why it does not answer; `None` while it does.
     pub silent: Option<String>,
     ticks: Option<Sender<u64>>,
     answers: Receiver<Answer>,
@@ -56,8 +57,8 @@ impl Database {
     pub fn start(address: &str, samples: Nanos, origin_ns: u64) -> Result<Self, WatchError> {
         let mut monitor = monitor::open(address)?;
         let (series, server) = (monitor.series(), monitor.describe());
-        // Read once here, so that problems of the server are errors at the start. Texts are told
-        // once, so they are kept.
+        // Read once here, so that problems of the server are errors at the start. Texts are
+        // reported only once, so they are kept.
         let mut texts = Vec::new();
         monitor.counters(&mut texts)?;
         texts.retain(|reading| reading.probe == STATEMENT_TEXT.probe);
@@ -73,7 +74,7 @@ impl Database {
         Ok(Self { series, server, name, processes, silent, ticks, answers, thread })
     }
 
-    /// Starts to watch the servers at these addresses, of which each has a name of its own.
+    /// Starts to watch the servers at these addresses, and gives each a unique name.
     pub fn start_all(
         addresses: &[String],
         samples: Nanos,
@@ -87,7 +88,7 @@ impl Database {
         for index in 0..all.len() {
             let is_taken = |name: &str| all.iter().any(|it| it.name.as_deref() == Some(name));
             let name = all[index].server.instance.clone();
-            // Two may listen on one port of different addresses.
+            // Two may listen on the same port of different addresses.
             let by_pid = all[index].server.pid.map(|pid| format!("{name} pid {pid}"));
             let numbered = (2..).map(|number| format!("{name} {number}"));
             let mut names = [name.clone()].into_iter().chain(by_pid).chain(numbered);
@@ -96,7 +97,7 @@ impl Database {
         Ok(all)
     }
 
-    /// Its name beside others; none if it is the only one.
+    /// Returns its name among several databases; `None` if it is the only one.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
@@ -105,7 +106,7 @@ impl Database {
         self.series
     }
 
-    /// What is recorded of it.
+    /// Returns the series that are recorded for it.
     pub fn infos(&self) -> impl Iterator<Item = ProbeInfo> {
         let name = self.name();
         self.series.iter().map(move |schema| match name {
@@ -114,12 +115,12 @@ impl Database {
         })
     }
 
-    /// The name of one of its series.
+    /// Returns the name of one of its series.
     pub fn series_of(&self, probe: &str) -> String {
         series_of(probe, self.name())
     }
 
-    /// Its processes, with what the kernel's counts call them.
+    /// Returns its processes, with the names used for them in the kernel's counts.
     pub fn members(&self) -> impl Iterator<Item = ((u32, Option<u32>), String)> {
         let name = self.name().unwrap_or(self.server.family);
         let named = move |(member, role): &(Member, String)| {
@@ -128,7 +129,7 @@ impl Database {
         self.processes.iter().map(named)
     }
 
-    /// How long a tick waits for servers.
+    /// Returns the deadline until which a tick waits for servers.
     pub fn patience() -> Instant {
         Instant::now() + PATIENCE
     }
@@ -142,7 +143,8 @@ impl Database {
         let _ = self.ticks.as_ref().map(|ticks| ticks.send(t_ns));
     }
 
-    /// The answers since the last call; waits until then for the counters of the tick.
+    /// Returns the answers since the last call; waits for the counters of the tick until the
+    /// deadline.
     pub fn answers(&self, until: Instant) -> Vec<Answer> {
         let mut answers = Vec::new();
         while let Ok(answer) =
@@ -173,7 +175,7 @@ impl Drop for Database {
 
 struct Poller {
     monitor: Box<dyn Monitor>,
-    /// What statements say, as it was told before the first tick.
+    /// Texts of statements that were reported before the first tick.
     texts: Vec<Reading>,
     answers_out: Sender<Answer>,
     samples: Nanos,

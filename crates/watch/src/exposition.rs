@@ -15,19 +15,19 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
-/// Longer texts, such as statements, make no labels.
+/// Longer texts, such as statements, are not used as labels.
 const LABEL_BYTES: usize = 80;
 /// Columns whose texts may be paths of files, by probe.
 const PATH_COLUMNS: &[(&str, &str)] = &[("kernel_io", "file"), ("block", "beneath")];
-/// Between the texts of a row that its object is made of.
+/// Separator of the texts that make up the object of a row.
 const BETWEEN: &str = " | ";
 
-/// Whether metrics tell paths of files. They may lie in directories that whoever reads the metrics
+/// Whether metrics contain paths of files. They may be in directories that a reader of the metrics
 /// may not look into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paths {
     Shown,
-    /// What differs in its file only is one sum.
+    /// Rows that differ only in their file are summed.
     Hidden,
 }
 
@@ -45,14 +45,14 @@ struct ProbeSnapshot {
 
 #[derive(Debug)]
 struct SnapshotRow {
-    /// The database that it is of; none where only one is watched.
+    /// The database of the row; `None` if only one is watched.
     instance: Option<String>,
     object: String,
     cells: Vec<Cell>,
 }
 
 impl Snapshot {
-    /// The last tick of a history, on this host, without the `sampled` probes.
+    /// Returns the last tick of a history, on this host, without the `sampled` probes.
     pub fn last(history: &History, host: &str, sampled: &[&str], paths: Paths) -> Self {
         let mut probes: Vec<ProbeSnapshot> = Vec::new();
         for info in history.probes().filter(|info| !sampled.contains(&info.kind())) {
@@ -62,7 +62,7 @@ impl Snapshot {
                 SnapshotRow { instance: instance(), object, cells }
             });
             let kind = info.kind().to_owned();
-            // All instances are one family of metrics.
+            // All instances are in one family of metrics.
             match probes.iter_mut().find(|known| known.info.probe == kind) {
                 Some(known) if known.info.columns.len() == info.columns.len() => {
                     known.rows.extend(rows);
@@ -81,8 +81,8 @@ impl Snapshot {
 }
 
 impl ProbeSnapshot {
-    /// Without the column that tells paths, and with one row for all that is equal otherwise. The
-    /// sums rise as their parts do: what was counted for a file is never forgotten.
+    /// Removes the column with paths, and sums the rows that are equal otherwise. The sums rise as
+    /// their parts do: what was counted for a file is never forgotten.
     fn without_paths(self) -> Self {
         let Self { mut info, rows } = self;
         let of_paths = |column: &ColumnInfo| {
@@ -129,7 +129,7 @@ fn add(sum: &mut Cell, cell: &Cell) {
     }
 }
 
-/// The answer to a scrape.
+/// Encodes the answer to a scrape.
 pub fn text(snapshot: Arc<Snapshot>) -> Result<String, fmt::Error> {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Rows(snapshot)));
@@ -154,7 +154,7 @@ impl Collector for Rows {
     }
 }
 
-/// All rows of one column. A cell that was not measured is left out: it is not zero.
+/// Encodes all rows of one column. A cell that was not measured is left out: it is not zero.
 fn family(
     encoder: &mut DescriptorEncoder<'_>,
     host: &str,
@@ -193,7 +193,8 @@ fn family(
     Ok(())
 }
 
-/// `blockstone_block_read_bytes`; a time is in seconds there, as Prometheus has it.
+/// Returns a name like `blockstone_block_read_bytes`; times are in seconds, as is usual for
+/// Prometheus.
 fn name(probe: &str, column: &ColumnInfo) -> String {
     let name = match (column.unit, column.name.strip_suffix("_ns")) {
         (Unit::Nanoseconds, Some(stem)) => format!("{stem}_seconds"),
@@ -204,7 +205,7 @@ fn name(probe: &str, column: &ColumnInfo) -> String {
 
 fn labels(host: &str, info: &ProbeInfo, row: &SnapshotRow) -> Vec<(String, String)> {
     let mut labels = vec![("host".to_owned(), host.to_owned())];
-    // `instance` is Prometheus's own, of what it scrapes.
+    // Prometheus itself sets `instance`, to the target of the scrape.
     labels.extend(row.instance.iter().map(|name| ("server".to_owned(), name.clone())));
     if !row.object.is_empty() {
         labels.push(("object".to_owned(), row.object.clone()));

@@ -1,15 +1,15 @@
 //! Turns files of other monitors into recordings.
 //!
-//! A [`Format`] turns a tool's file into [`Snapshot`]s: rows of the probes that a watch has, at the
-//! instants at which the tool sampled. Counters that the tool kept are read by the probes
-//! themselves; rates that it printed are turned back into counters by [`ledger`]. What a file does
-//! not contain is unmeasured, never zero.
+//! A [`Format`] turns a tool's file into [`Snapshot`]s: rows of the probes of a watch, at the
+//! instants at which the tool sampled. Counters that the tool kept are parsed by the probes
+//! themselves; rates that it printed are turned back into counters by [`ledger`]. Columns that a
+//! file does not contain are unmeasured, never zero.
 //!
 //! Files are read twice: once to check all of it before anything is written, and once to write it.
 //!
-//! To read another tool's files: one module with its `FORMAT`, one line in [`ALL`].
+//! Reading another tool's files takes one module with its `FORMAT`, and one line in [`ALL`].
 //!
-//! What databases kept of their load is read by the crate `import`, as a whole ([`load`]).
+//! Load statistics kept by databases are read as a whole by the crate `import` ([`load`]).
 
 mod collectl;
 mod iostat;
@@ -42,30 +42,30 @@ pub use load::{Databases, is_load};
 use text::Text;
 use writer::{Contents, Writer, empty_row};
 
-/// Every format that is read, in the order in which a file is offered to them.
+/// Every supported format, in the order in which they are tried on a file.
 const ALL: &[&Format] = &[&collectl::FORMAT, &sar::FORMAT, &iostat::JSON, &iostat::TEXT];
 
-/// Files that are read at once. A compressed file may need 128 MiB of memory.
+/// Most files read concurrently. A compressed file may need 128 MiB of memory.
 const READERS_MAX: usize = 4;
-/// Snapshots that a reader hands over at once, and how often it may be ahead.
+/// Snapshots in a batch from a reader, and the number of batches that it may be ahead.
 const BATCH: usize = 64;
 const BATCHES: usize = 4;
 
 struct Format {
     tool: &'static str,
-    /// What it contains, in words for the reader of a report.
+    /// Description of its contents for the reader of a report.
     holds: &'static str,
-    /// Whether counters continue in the next file. If not, what happened between the two is
+    /// Whether counters continue in the next file. If not, the change between the two files is
     /// unknown.
     goes_on: bool,
     made_by: &'static str,
-    /// By its first lines.
+    /// Recognises the format by the first lines of a file.
     recognises: fn(&str) -> bool,
-    /// Reads the file to its end, or to where it is truncated.
+    /// Reads the file to its end, or to the point where it is truncated.
     read: fn(&mut Text, &mut Sink<'_>) -> Result<Origin, Failure>,
 }
 
-/// Receives snapshots in the order of time.
+/// Receives snapshots in order of time.
 type Sink<'a> = dyn FnMut(Snapshot) -> Result<(), Failure> + 'a;
 
 /// The readings of one instant.
@@ -79,7 +79,7 @@ struct Snapshot {
 #[derive(Clone, Debug, Default)]
 struct Origin {
     tool_version: Option<String>,
-    /// The machine, so far as the file describes it.
+    /// The machine, as far as the file describes it.
     host: Host,
     notes: Vec<String>,
 }
@@ -88,9 +88,9 @@ struct Origin {
 enum Failure {
     /// The file is damaged in this line, counted from 1.
     Damage { line: usize, what: String },
-    /// The file cannot be read, or not as text.
+    /// The file cannot be read, or is not text.
     File(ImportError),
-    /// Nobody takes further snapshots.
+    /// The receiver takes no more snapshots.
     Stopped,
 }
 
@@ -104,7 +104,7 @@ pub enum ImportError {
     #[error("import {path}: line {line}: {what}\nhint: {hint}")]
     Damaged {
         path: PathBuf,
-        /// The line, of the decompressed text.
+        /// The line number in the decompressed text.
         line: usize,
         what: String,
         hint: String,
@@ -127,7 +127,7 @@ fn foreign(path: &Path, why: &'static str) -> ImportError {
     ImportError::Foreign { path: path.to_owned(), why, known }
 }
 
-/// Files of another tool, read and checked; a truncated one up to where it ends.
+/// Files of another tool, read and checked; a truncated one up to its end.
 pub struct Import {
     source: Source,
     host: Host,
@@ -137,7 +137,7 @@ pub struct Import {
 
 enum Source {
     Files(Vec<Part>),
-    /// The rows of databases' loads, and the databases' names.
+    /// The rows of the load statistics, and the names of their databases.
     Load(Vec<Snapshot>, Vec<String>),
 }
 
@@ -149,8 +149,8 @@ struct Part {
 }
 
 impl Import {
-    /// Reads these files of one tool on one host, or what one database kept of its load, in any
-    /// order. Nothing is written.
+    /// Reads these files of one tool on one host, or the load statistics of one database, in any
+    /// order. Does not write anything.
     pub fn read(paths: &[PathBuf]) -> Result<Self, ImportError> {
         if paths.iter().any(|path| is_load(path)) {
             return Self::read_loads(paths, false, Databases::One);
@@ -183,9 +183,9 @@ impl Import {
         Ok(Self { source: Source::Files(parts), host, imported, contents })
     }
 
-    /// Reads what databases kept of their loads, from these files and those in these directories,
-    /// in any order. An object of its series begins with the name of its database. Names of hosts
-    /// are replaced by a hash unless they are kept.
+    /// Reads the load statistics of databases, from these files and those in these directories, in
+    /// any order. The objects of their series begin with the name of the database. Host names are
+    /// replaced by a hash unless `keep_names` is set.
     pub fn read_loads(
         paths: &[PathBuf],
         keep_names: bool,
@@ -200,7 +200,7 @@ impl Import {
         Ok(Self { source: Source::Load(snapshots, databases), host, imported, contents })
     }
 
-    /// The history that the recording would give, without writing one.
+    /// Returns the history that the recording would contain, without writing one.
     pub fn history(&self) -> Result<History, ImportError> {
         let mut history = History::new(self.probes());
         let first_ns = self.contents.first_ns;
@@ -208,7 +208,7 @@ impl Import {
         history.set_imported(self.imported.clone());
         let mut add = |snapshot: &Snapshot| {
             let t_ns = snapshot.at_ns - first_ns;
-            // The rows of the host are the ticks of a history.
+            // The rows of the host define the ticks of a history.
             if !snapshot.readings.iter().any(|reading| reading.probe == host::SCHEMA.probe) {
                 history.push(host::SCHEMA.probe, t_ns, "", empty_row(&host::SCHEMA));
             }
@@ -232,7 +232,7 @@ impl Import {
         Ok(history)
     }
 
-    /// The series that it has, with the reasons why columns are empty.
+    /// Returns its series, with the reasons for empty columns.
     fn probes(&self) -> Vec<ProbeInfo> {
         let schemas = self.contents.series();
         let mut probes: Vec<ProbeInfo> = schemas.into_iter().map(ProbeInfo::of).collect();
@@ -240,7 +240,8 @@ impl Import {
         probes
     }
 
-    /// Notes for the reader of the recording: what was skipped, and which assumptions were made.
+    /// Returns notes for the reader of the recording: what was skipped, and which assumptions were
+    /// made.
     pub fn notes(&self) -> &[String] {
         &self.imported.notes
     }
@@ -283,7 +284,7 @@ impl Import {
 }
 
 impl Part {
-    /// Reads several files at the same time.
+    /// Reads several files concurrently.
     fn read_all(paths: &[PathBuf]) -> Result<Vec<Self>, ImportError> {
         let threads = available_parallelism().map_or(1, NonZero::get).min(READERS_MAX);
         let mut parts = Vec::new();
@@ -322,10 +323,10 @@ impl Part {
         Ok(part)
     }
 
-    /// Reads it again in a thread of its own and writes what it contains.
+    /// Reads the file again in its own thread and writes its contents.
     fn write(&self, writer: &mut Writer<'_>) -> Result<(), ImportError> {
         let (send, receive) = sync_channel::<Vec<Snapshot>>(BATCHES);
-        // Small pieces of memory that one thread takes and another frees make both wait.
+        // Small allocations made by one thread and freed by another make both wait.
         let (give_back, used) = channel::<Vec<Snapshot>>();
         let mut text = Text::open(&self.path)?;
         let work = move || {
@@ -345,11 +346,11 @@ impl Part {
             let reader = thread::scoped(scope, "import", work).map_err(ImportError::Thread)?;
             let written = receive.iter().try_for_each(|batch| {
                 batch.iter().try_for_each(|snapshot| writer.add(snapshot))?;
-                // Nobody takes it when the reader is at its end.
+                // The send fails once the reader has finished.
                 let _ = give_back.send(batch);
                 Ok::<(), ImportError>(())
             });
-            // The reader ends when nobody takes what it reads.
+            // The reader stops when its channel is closed.
             drop(receive);
             let read = reader.join().unwrap_or_else(|panic| resume_unwind(panic));
             written?;
@@ -371,7 +372,7 @@ impl Part {
         }
     }
 
-    /// Whether it may follow another file in one recording.
+    /// Checks whether it may follow another file in one recording.
     fn follows(&self, other: &Self) -> Result<(), ImportError> {
         let differ = |what| {
             let (path, other) = (self.path.clone(), other.path.clone());

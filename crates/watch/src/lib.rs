@@ -46,7 +46,7 @@ pub use recorder::KEEP_MIN;
 pub use settings::{Destination, Kernel, Settings};
 pub use watch::Watch;
 
-/// Why a host can not, or no longer, be watched.
+/// Failure to start or to continue a watch.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     #[error(transparent)]

@@ -1,9 +1,9 @@
-//! Answering Prometheus.
+//! The HTTP endpoint for Prometheus.
 //!
-//! Whoever connects may be hostile. One thread serves all connections, so none of them costs more
-//! than its descriptor and a few buffers. Each may ask once. How long that takes, how much of a
-//! request is read, and how many connections there are at once is limited: when there are too
-//! many, the oldest is reset in favour of the newest, for a scraper asks as soon as it has
+//! Clients may be hostile. One thread serves all connections, so a connection costs no more than
+//! its descriptor and a few buffers. Each may send one request. Its duration, the size of the
+//! request, and the number of concurrent connections are limited: when there are too many, the
+//! oldest is reset in favour of the newest, because a scraper sends its request as soon as it is
 //! connected. Descriptors that the probes need are never used.
 
 mod access;
@@ -40,21 +40,21 @@ use places::{Place, Places};
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const PLAIN: &str = "text/plain; charset=UTF-8";
-/// The longest request line with its headers.
+/// Longest request line including its headers.
 const HEAD_BYTES_MAX: usize = 16 << 10;
-/// How long a connection may take from its beginning to its end.
+/// Longest lifetime of a connection.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Connections at once, if there are descriptors for four times as many.
+/// Most concurrent connections, if there are descriptors for four times as many.
 const CONNECTIONS_MAX: usize = 64;
-/// What the kernel keeps of an answer that is not read.
+/// Bytes of an unread answer that the kernel buffers.
 const SEND_BUFFER_BYTES: u32 = 256 << 10;
 const RECEIVE_BUFFER_BYTES: u32 = 32 << 10;
 /// Connections that the kernel completes before they are accepted.
 const BACKLOG: u32 = 4096;
-/// How long to wait for descriptors or memory before accepting again.
+/// How long to wait for descriptors or memory before accepting more connections.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Where and to whom metrics are served.
+/// Address of the endpoint, and access to it.
 #[derive(Debug)]
 pub struct Listen {
     pub address: SocketAddr,
@@ -75,7 +75,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Starts to listen.
+    /// Starts listening.
     pub fn start(listen: Listen) -> Result<Self, WatchError> {
         let Listen { address, host, access, paths } = listen;
         let failed = |error: io::Error| WatchError::Listen { address, why: error.to_string() };
@@ -100,8 +100,8 @@ impl Listener {
         self.address
     }
 
-    /// Answers with the last tick of `history` from now on, without the `sampled` probes. An error
-    /// if nobody is answered any more.
+    /// Answers with the last tick of `history` from now on, without the `sampled` probes. Returns
+    /// an error if the thread that answers has ended.
     pub fn publish(&mut self, history: &History, sampled: &[&str]) -> Result<(), WatchError> {
         if let Some(thread) = self.thread.take_if(|thread| thread.is_finished()) {
             let why = thread.join().unwrap_or_else(|_| "its thread panicked".to_owned());
@@ -123,7 +123,7 @@ impl Drop for Listener {
     }
 }
 
-/// A tick; its text is made for the first request.
+/// A tick; its text is encoded at the first request.
 #[derive(Debug, Default)]
 struct Published {
     snapshot: Arc<Snapshot>,
@@ -136,7 +136,7 @@ impl Published {
     }
 }
 
-/// Buffers are those of the listener: a connection inherits them.
+/// Binds the listening socket. Its buffer sizes are inherited by the connections.
 fn bind(runtime: &Runtime, address: SocketAddr) -> io::Result<TcpListener> {
     let _context = runtime.enter();
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
@@ -147,13 +147,13 @@ fn bind(runtime: &Runtime, address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// A quarter of the descriptors at most: the rest is for probes, recording and database.
+/// Returns at most a quarter of the descriptors: the rest is for probes, recording and database.
 fn connections_max() -> usize {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     usize::try_from(limit / 4).map_or(CONNECTIONS_MAX, |share| share.clamp(2, CONNECTIONS_MAX))
 }
 
-/// Accepts connections until that cannot work any more.
+/// Accepts connections until the listening socket fails.
 async fn accept(listener: TcpListener, service: Arc<Service>, most: usize) -> io::Error {
     let mut places = Places::new(most);
     loop {
@@ -164,7 +164,7 @@ async fn accept(listener: TcpListener, service: Arc<Service>, most: usize) -> io
                 let serve = serve(stream, Arc::clone(&service), asked.clone());
                 let task = tokio::spawn(async { drop(time::timeout(PATIENCE, serve).await) });
                 places.take(task.abort_handle(), asked);
-                // What was reset is closed, and what was asked is read, before the next is
+                // Lets connections that were reset close, and requests be read, before the next is
                 // accepted.
                 task::yield_now().await;
             }
@@ -178,7 +178,7 @@ async fn accept(listener: TcpListener, service: Arc<Service>, most: usize) -> io
 }
 
 /// Whether an error says nothing about the listening socket: a connection was lost before it could
-/// be accepted, or the machine lacks something for a while.
+/// be accepted, or the machine is temporarily out of a resource.
 fn is_passing(error: &io::Error) -> bool {
     use rustix::io::Errno;
     let errno = Errno::from_io_error(error);
@@ -187,7 +187,7 @@ fn is_passing(error: &io::Error) -> bool {
 
 /// Answers one request.
 async fn serve(stream: TcpStream, service: Arc<Service>, place: Place) {
-    // Closed before its end, it leaves nothing behind in the kernel.
+    // If it is closed early, it leaves nothing behind in the kernel.
     let (Ok(()), Ok(local)) = (stream.set_zero_linger(), stream.local_addr()) else { return };
     let answer = service_fn(move |request: Request<Incoming>| {
         future::ready(Ok::<_, Infallible>(service.answer(&request, local, &place)))
@@ -196,13 +196,13 @@ async fn serve(stream: TcpStream, service: Arc<Service>, place: Place) {
     http.keep_alive(false).half_close(true).max_buf_size(HEAD_BYTES_MAX);
     http.max_header_size(HEAD_BYTES_MAX).header_read_timeout(None);
     let mut connection = http.serve_connection(TokioIo::new(stream), answer);
-    // What is malformed is answered as such.
+    // Malformed requests are answered with an error status.
     let _ = poll_fn(|cx| connection.poll_without_shutdown(cx)).await;
     let mut stream = connection.into_parts().io.into_inner();
     if stream.shutdown().await.is_err() {
         return;
     }
-    // Closed with something left to read, or before the answer has arrived, it would be reset.
+    // Closing it with unread input, or before the answer has arrived, would reset the connection.
     let (mut rest, mut part) = (HEAD_BYTES_MAX, [0; 1024]);
     while let Ok(len @ 1..) = stream.read(&mut part).await {
         rest = rest.saturating_sub(len);

@@ -18,7 +18,7 @@ use crate::settings::{Destination, Settings};
 /// The index of the only phase.
 pub const PHASE: i32 = 0;
 const SEGMENT: Nanos = Nanos::millis(10_000);
-/// A longer recording has longer segments: a crash loses at most one part in this many of it.
+/// A longer recording has longer segments: a crash loses at most one part in this many.
 const SEGMENT_SHARE: u64 = 20;
 const SEGMENT_MAX: Nanos = Nanos::millis(300_000);
 /// A recording that keeps less would be little more than its last segment.
@@ -28,7 +28,7 @@ pub struct RecordingSink {
     recorder: Recorder,
     keep: Option<Nanos>,
     segment_since_ns: u64,
-    /// The first ticks of the segments that are kept, the one being written included.
+    /// The first ticks of the segments that are kept, including the one being written.
     segments: VecDeque<u64>,
     first_ns: Option<u64>,
     last_ns: u64,
@@ -60,7 +60,7 @@ impl RecordingSink {
             target: &survey::whole_host(root),
             capabilities: &[capability::privilege()],
         };
-        // Instants count from when the watch began, which was before the databases answered.
+        // Instants count from the start of the watch, which was before the databases answered.
         let before = SignedDuration::from_nanos((clock::now_ns() - origin_ns) as i64);
         let began = Timestamp::now().checked_sub(before);
         let manifest = manifest.manifest();
@@ -102,7 +102,7 @@ impl RecordingSink {
         }
     }
 
-    /// A tick is complete: puts a segment on disk when one is due.
+    /// Completes a tick: writes a segment to disk when one is due.
     pub fn ticked(&mut self, t_ns: u64) -> Result<(), RecordError> {
         self.first_ns.get_or_insert(t_ns);
         self.last_ns = t_ns;
@@ -125,8 +125,8 @@ impl RecordingSink {
         }
     }
 
-    /// Leaves out the segments that are not needed to reach back from `t_ns` as far as is kept.
-    /// Gives the first tick of what is left, if that is another one than before.
+    /// Drops the segments that are not needed to reach back from `t_ns` as far as is kept. Returns
+    /// the first remaining tick, if it has changed.
     fn outdated(&mut self, t_ns: u64) -> Option<u64> {
         let from_ns = t_ns.checked_sub(self.keep?.get())?;
         let outdated = self.segments.partition_point(|first_ns| *first_ns <= from_ns);
@@ -152,7 +152,7 @@ impl RecordingSink {
     }
 }
 
-/// Products and versions; of several each with its name.
+/// Returns products and versions, with names if there are several databases.
 fn named(databases: &[Database]) -> String {
     let server = |database: &Database| {
         let Server { product, version, .. } = database.server();
@@ -162,7 +162,7 @@ fn named(databases: &[Database]) -> String {
     databases.iter().map(server).collect::<Vec<_>>().join(", ")
 }
 
-/// The only phase: from the first tick to the last.
+/// Returns the only phase: from the first tick to the last.
 pub fn whole_phase(start_ns: u64, end_ns: u64, stop: Stop) -> Phase {
     Phase {
         label: "watch".to_owned(),
@@ -225,7 +225,7 @@ mod tests {
         RecordingSink::begin(&destination, &settings, (&[], &series), clock::now_ns()).unwrap()
     }
 
-    /// A tick each second, from 1 to `last`.
+    /// Adds a tick each second, from 1 to `last`.
     fn record(sink: &mut RecordingSink, last: u64) {
         for second in 1..=last {
             let t_ns = second * SECOND_NS;

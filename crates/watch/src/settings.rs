@@ -1,4 +1,4 @@
-//! What is watched, and how.
+//! Settings of a watch.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use blockstone_probe::active_set::Device;
 pub struct Settings {
     pub argv: Vec<String>,
     pub interval: Nanos,
-    /// How much history is kept in memory.
+    /// Length of the history kept in memory.
     pub keep: Nanos,
     pub roles: Roles,
     pub record: Option<Destination>,
@@ -19,13 +19,13 @@ pub struct Settings {
     /// Time between two samples of their sessions.
     pub samples: Nanos,
     pub kernel: Kernel,
-    /// Samples per second of what each processor executes; none takes none.
+    /// Samples per second of the code that each processor executes; `None` turns sampling off.
     pub profile_per_second: Option<u32>,
-    /// Devices whose active data set is counted; all if none is named.
+    /// Devices whose active data set is tracked; `None` for off, an empty list for all devices.
     pub active_set: Option<Vec<Device>>,
 }
 
-/// What the kernel counts by role and file.
+/// Kernel counts by role and file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kernel {
     Off,
@@ -39,6 +39,6 @@ pub struct Destination {
     /// A directory that does not exist or is empty.
     pub dir: PathBuf,
     pub id: String,
-    /// How much of the past stays in the recording; none keeps all.
+    /// Length of the past that stays in the recording; `None` keeps all.
     pub keep: Option<Nanos>,
 }

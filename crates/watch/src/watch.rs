@@ -1,4 +1,4 @@
-//! Reading every layer, tick by tick.
+//! Reads every layer, tick by tick.
 
 use std::path::Path;
 
@@ -33,8 +33,8 @@ pub const SCHEMA: Schema = Schema {
 };
 
 const OWN: Origin = Origin("Blockstone");
-/// Probes whose rows are single sessions, statements, functions or files: not for Prometheus, which
-/// is not told the paths of files unless it is asked to.
+/// Probes whose rows are single sessions, statements, functions or files: not exported to
+/// Prometheus, which gets the paths of files only on request.
 const SAMPLED: &[&str] = &[
     SESSION.probe,
     SESSION_STATISTICS.probe,
@@ -44,7 +44,7 @@ const SAMPLED: &[&str] = &[
     active_set::SCHEMA.probe,
     cached_files::SCHEMA.probe,
 ];
-/// Ticks after which probes are asked again which columns they cannot measure.
+/// Ticks between queries of the probes for columns that they cannot measure.
 const ASK_EVERY: u64 = 10;
 
 pub struct Watch {
@@ -62,12 +62,12 @@ pub struct Watch {
     databases: Vec<Database>,
     /// The processes whose I/O the kernel counts.
     wanted: Wanted,
-    /// Ticks taken, ticks missed and time spent looking.
+    /// Ticks taken, ticks missed, and time spent reading, in nanoseconds.
     own: [u64; 3],
 }
 
 impl Watch {
-    /// Starts. Nothing is read yet; the first tick is one interval away.
+    /// Starts the watch. Nothing is read yet; the first tick is one interval away.
     pub fn start(settings: &Settings) -> Result<Self, WatchError> {
         let scope = Scope::Host(settings.roles.clone());
         let context = Context { root: Path::new("/").to_owned(), scope };
@@ -86,7 +86,7 @@ impl Watch {
         match databases.as_slice() {
             [only] if only.server().is_local => settings.roles.await_report(),
             [] | [_] => {}
-            // The first tick has the names of all of them.
+            // The first tick already has the names of all of them.
             several => {
                 let members = several.iter().flat_map(Database::members);
                 settings.roles.report(members);
@@ -121,28 +121,28 @@ impl Watch {
         self.listener = Some(listener);
     }
 
-    /// What was read so far, as far back as it is kept.
+    /// Returns the readings so far, as far back as they are kept.
     pub fn history(&self) -> &History {
         &self.history
     }
 
-    /// The time since 1970 at an instant of the history, as the wall clock was set at the last
-    /// tick.
+    /// Returns the time since 1970 at an instant of the history, as the wall clock was set at the
+    /// last tick.
     pub fn realtime_ns(&self, t_ns: u64) -> i128 {
         self.clocks.realtime_ns(self.origin_ns + t_ns)
     }
 
-    /// When the next tick is due, on the monotonic clock.
+    /// Returns the time of the next tick, on the monotonic clock.
     pub fn due_ns(&self) -> u64 {
         self.ticks.deadline_ns()
     }
 
-    /// How the clocks jumped at the last tick.
+    /// Returns the jumps of the clocks at the last tick.
     pub fn jumps(&self) -> impl Iterator<Item = &str> {
         self.jumps.iter().map(|jump| jump.detail.as_str())
     }
 
-    /// Why a database does not answer; none while all do.
+    /// Returns why a database does not answer; `None` if all do.
     pub fn silent(&self) -> Option<&str> {
         self.databases.iter().find_map(|database| database.silent.as_deref())
     }
@@ -212,8 +212,8 @@ impl Watch {
         Ok(self.recording.map_or(Ok(()), |recording| recording.close(end))?)
     }
 
-    /// Takes what the databases answered. They had the time of the probes to do so, and have a
-    /// moment together.
+    /// Processes the answers of the databases. They had the time of the probes to answer, and share
+    /// a short additional wait.
     fn drain_answers(&mut self) -> Result<(), WatchError> {
         let until = Database::patience();
         let mut reports = false;
@@ -269,7 +269,8 @@ impl Watch {
         Ok(())
     }
 
-    /// Asks the probes what they cannot measure, and notes it where figures are read.
+    /// Asks the probes for columns that they cannot measure, and notes the reasons with the
+    /// figures.
     fn ask(&mut self) {
         for probe in &self.probes {
             let name = probe.schema().probe;

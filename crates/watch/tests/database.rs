@@ -1,4 +1,4 @@
-//! A watch of a database: what its sessions wait for, and a server that goes away and comes back.
+//! A watch of a database: the waits of its sessions, and a server that goes away and comes back.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
@@ -35,7 +35,7 @@ fn settings(database: String, interval: Nanos) -> Settings {
     }
 }
 
-/// Three of them, all the time, at the top of all events.
+/// Three sleepers, all the time, at the top of all events.
 fn sleepers_are_found_by_their_wait(whole: &Interval<'_>, focus: &Focus) {
     let table = |name: &str, interval: Interval<'_>| {
         registry::find(name).unwrap().table(&interval).unwrap()
@@ -116,14 +116,14 @@ fn sessions_are_seen_while_the_server_is_there_and_it_may_go_and_come_back() {
     assert_eq!(document(&history.latest().unwrap()), last, "a replay shows the same");
 }
 
-/// What moved of a column of PostgreSQL's `io`, over every kind of process and context.
+/// Returns the growth of a column of PostgreSQL's `io`, over every kind of process and context.
 fn reported(interval: &Interval, what: &str, column: &str) -> f64 {
     let objects = interval.objects("io");
     let of = objects.iter().filter(|object| object.split('/').nth(1) == Some(what));
     of.filter_map(|object| interval.moved("io", object, column).ok()).sum()
 }
 
-/// What moved of a column of the kernel's counts of system calls, over all roles and files.
+/// Returns the growth of a column of the kernel's counts of system calls, over all roles and files.
 fn counted(interval: &Interval, file_type: &str, operation: &str, column: &str) -> f64 {
     let text = |object: &str, column: &str| interval.text("kernel_io", object, column);
     let objects = interval.objects("kernel_io");
@@ -136,8 +136,8 @@ fn counted(interval: &Interval, file_type: &str, operation: &str, column: &str) 
     meant.map(|object| interval.moved_from_zero("kernel_io", object, column).unwrap()).sum()
 }
 
-/// A statement has its text in live tables and in the recording, also where it ran before the watch
-/// began and the watch is short.
+/// A statement has its text in live tables and in the recording, even if it ran before a watch that
+/// is short.
 #[test]
 fn statements_that_ran_before_have_their_text() {
     require!(Root, Postgres);
@@ -226,7 +226,7 @@ fn the_kernel_counts_the_reads_and_flushes_that_postgresql_tells_of() {
     }
 }
 
-/// Stops all processes of a server, as when its storage hangs, and lets them go on when dropped.
+/// Stops all processes of a server, as if its storage hung, and resumes them when dropped.
 struct Stopped(Vec<u32>);
 
 impl Stopped {
@@ -283,7 +283,8 @@ fn a_server_that_hangs_does_not_delay_another() {
         let latest = watch.history().latest().unwrap();
         latest.of_instance(name).moved("instance", "", "commits").is_ok()
     };
-    // Nothing was heard of the one since; of the other, the tick before the last is there for sure.
+    // The stopped one sent nothing since; of the other, at least the tick before the last is
+    // present.
     let last = watch.history().whole().unwrap();
     assert!(last.of_instance(&names[1]).moved("instance", "", "commits").is_ok());
     assert!(!known(&watch, &names[0]));

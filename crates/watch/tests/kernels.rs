@@ -1,5 +1,5 @@
-//! The disks of several kernels as a view shows them: no request counts twice. And what an `NVMe`
-//! device counts itself.
+//! The disks of several kernels as shown by a view: no request counts twice. And the counters of an
+//! `NVMe` device itself.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
@@ -14,7 +14,7 @@ use blockstone_view::{History, Value, registry as views};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// All that a kernel's devices counted, as one interval of a second.
+/// Returns all counts of a kernel's devices, as one interval of a second.
 fn since_boot(kernel: &str) -> History {
     let root = tempfile::tempdir().unwrap();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../probe/tests/kernels");
@@ -40,7 +40,7 @@ fn since_boot(kernel: &str) -> History {
     history
 }
 
-/// Bytes written a second, and what lies beneath, of a row.
+/// Returns bytes written per second, and the devices beneath, of a row.
 fn written(history: &History, device: &str) -> Option<(f64, String)> {
     let interval = history.interval(0, SECOND_NS);
     let view = views::find("disks").unwrap();
@@ -58,7 +58,7 @@ fn partitions_mapped_devices_and_nvme_heads_count_once() {
     for (kernel, sectors) in [
         // vda + vdb + vdc, not vda1 and not dm-0 on vdc.
         ("3.10", 10_253_583_588_u64 + 213_623_952 + 1_491_074_702),
-        // Two paths, whose heads stand still, and nvme3n1 without its partitions.
+        // Two paths, whose heads do not move, and nvme3n1 without its partitions.
         ("4.18", 1_281_792_136 + 1_204_958_632 + 1_628_185_952),
         // vda + nvme0n1.
         ("5.5", 67_967_912 + 24_366_029_343),
@@ -79,7 +79,7 @@ fn each_device_says_on_what_it_lies() {
     assert_eq!(written(&since_boot("5.5"), "dm-0").unwrap().1, "vda2");
 }
 
-/// A device of OCP at its first or second reading: its counters are primes times that number.
+/// An OCP device at its first or second reading: its counters are primes times that number.
 struct Primes(u64);
 
 impl nvme::Logs for Primes {
@@ -90,7 +90,7 @@ impl nvme::Logs for Primes {
         };
         match log {
             Log::Health => {
-                // Units of 512,000 bytes read and written, the commands for that, hours.
+                // Units of 512,000 bytes read and written, the commands for them, hours.
                 for (at, prime) in [(32, 1013), (48, 1009), (64, 3001), (80, 4001), (128, 7001)] {
                     put(at, prime);
                 }

@@ -1,4 +1,5 @@
-//! A watch of this machine: what holds for every view, and that a replay shows what was seen.
+//! A watch of this machine: properties that hold for every view, and that a replay shows what was
+//! seen.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 

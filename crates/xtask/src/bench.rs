@@ -1,7 +1,7 @@
-//! `cargo xtask bench`: what things cost, beside what else does the same: the same point on the
-//! same device, in turn, in one run. Goals are ratios or rates of a processor, because the
-//! machine's own speed drifts; nothing here ever fails a build. Each is one file and one line in
-//! the registry.
+//! `cargo xtask bench`: compares our costs with those of other tools that do the same, at the same
+//! point on the same device, in turn, in one run. Goals are ratios or rates per processor, because
+//! the machine's own speed drifts; nothing here ever fails a build. Each comparison is one file and
+//! one line in the registry.
 
 mod agreement;
 mod engine;
@@ -41,7 +41,7 @@ pub struct Options {
     size: Option<Bytes>,
 }
 
-/// How long and how often two sides are compared, and on how much.
+/// Duration, number of rounds and data size of a comparison.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
     seconds: u32,
@@ -64,7 +64,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The middle value, or the mean of the two in the middle.
+/// Returns the middle value, or the mean of the two in the middle.
 fn median(mut values: Vec<f64>) -> Result<f64> {
     ensure!(!values.is_empty(), "compute a median: there are no values");
     values.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! Everything that must hold before a change lands, step by step, until the first that fails.
+//! Everything that must hold before a change lands, step by step, up to the first failure.
 
 use std::process::ExitCode;
 use std::time::Instant;

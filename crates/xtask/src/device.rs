@@ -1,4 +1,4 @@
-//! `cargo xtask device`: a disk of known limits for the hand, from the same kit that tests use.
+//! `cargo xtask device`: disks of known limits for manual use, from the same kit that tests use.
 
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -48,7 +48,7 @@ pub enum Action {
 
 type Slot = fn(&mut Caps) -> &mut Option<u64>;
 
-/// The limits by name, and where each goes.
+/// Names of the limits, and the field of [`Caps`] that each sets.
 const LIMITS: [(&str, Slot); 4] = [
     ("read-iops", |caps| &mut caps.read_iops),
     ("write-iops", |caps| &mut caps.write_iops),
@@ -58,7 +58,7 @@ const LIMITS: [(&str, Slot); 4] = [
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// Its place among [`LIMITS`].
+    /// Index into [`LIMITS`].
     kind: usize,
     value: u64,
 }
@@ -143,7 +143,7 @@ fn describe(name: &str, device: &LoopDevice) {
     }
 }
 
-/// One set of caps from the limits given; a limit given twice is a contradiction.
+/// Combines the limits given into one set of caps; a limit given twice is a contradiction.
 fn combined(limits: &[Limit]) -> Result<Caps> {
     let mut caps = Caps::default();
     for Limit { kind, value } in limits {

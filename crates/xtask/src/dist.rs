@@ -29,10 +29,10 @@ use crate::workspace::{output_of, root};
 /// Files of the workspace that go into the tarball as they are.
 const TEXTS: &[&str] = &["README.md", "LICENSE-MIT", "LICENSE-APACHE"];
 
-/// What the packages are made of.
+/// Contents of the packages.
 struct Release {
     version: String,
-    /// The target: `x86_64-unknown-linux-gnu`.
+    /// Target triple: `x86_64-unknown-linux-gnu`.
     triple: String,
     binary: Vec<u8>,
     documents: Documents,
@@ -62,7 +62,7 @@ pub fn run() -> Result<ExitCode> {
 }
 
 impl Release {
-    /// Of the built program `binary`, which runs here and is for `triple`.
+    /// Makes a release of the built program `binary`, which runs here and is for `triple`.
     fn of(binary: &Path, triple: String, style: Style) -> Result<Self> {
         let program = read(binary)?;
         ensure!(
@@ -95,7 +95,7 @@ fn write(path: &Path, content: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// A line as `sha256sum --check` reads it.
+/// Returns a line as `sha256sum --check` reads it.
 fn checksum_line(name: &str, content: &[u8]) -> String {
     let mut line = String::new();
     for byte in Sha256::digest(content) {
@@ -104,14 +104,14 @@ fn checksum_line(name: &str, content: &[u8]) -> String {
     line + "  " + name + "\n"
 }
 
-/// What `host-tuple` in .cargo/config.toml stands for.
+/// Returns the triple that `host-tuple` in .cargo/config.toml stands for.
 fn host_triple() -> Result<String> {
     let about = output_of(Command::new("rustc").arg("-vV"))?;
     let host = about.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned).context("`rustc -vV` names no host")
 }
 
-/// The time of all entries: `SOURCE_DATE_EPOCH`, or that of the commit.
+/// Returns the time of all entries: `SOURCE_DATE_EPOCH`, or that of the commit.
 fn mtime_s() -> Result<u64> {
     if let Ok(text) = std::env::var("SOURCE_DATE_EPOCH") {
         let wrong = || format!("SOURCE_DATE_EPOCH must be seconds since 1970, not `{text}`");

@@ -1,5 +1,5 @@
-//! `cargo xtask fmt`: what `cargo fmt` does, and the verbs, which a macro declares where rustfmt
-//! does not look.
+//! `cargo xtask fmt`: does what `cargo fmt` does, and also formats the verbs, which a macro
+//! declares where rustfmt does not look.
 
 use std::process::{Command, ExitCode};
 
@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use crate::workspace::{cargo, root, show};
 
-/// Files that cargo fmt does not find by itself; rustfmt follows the modules they declare.
+/// Files that cargo fmt does not find on its own; rustfmt follows the modules they declare.
 const DECLARED_BY_MACRO: &str = "crates/blockstone/src/verbs";
 
 #[derive(Debug, clap::Args)]
@@ -22,7 +22,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Fails when a file is not formatted.
+/// Fails if a file is not formatted.
 pub fn check() -> Result<()> {
     format(true)
 }

@@ -1,5 +1,5 @@
-//! Fuzzing: builds the fuzzer as a release is built, but with checks of arithmetic, and starts it;
-//! in CI as tests are built, for a short time.
+//! Fuzzing: builds the fuzzer as for a release, but with arithmetic checks, and starts it. In CI it
+//! is built as for tests and runs for a short time.
 
 use std::process::{Command, ExitCode};
 
@@ -8,7 +8,7 @@ use blockstone_testkit::build_as_tested;
 
 use crate::workspace::{cargo, root, show};
 
-/// Time for each target in CI, of which two run at once: under three minutes in all.
+/// Seconds per target in CI, where two run at a time: under three minutes in all.
 const CI_SECONDS: &str = "10";
 
 #[derive(Debug, clap::Args)]
@@ -26,7 +26,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Every target for a short time; fails when one finds something.
+/// Runs every target for a short time; fails if one has a finding.
 pub fn check() -> Result<()> {
     let save = root().join("target/fuzz");
     let mut fuzzer = Command::new(build_as_tested("blockstone-fuzz")?);

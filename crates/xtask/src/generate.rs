@@ -1,4 +1,4 @@
-//! The files that derive from the code: written by `cargo xtask generate`, compared in `ci`.
+//! Files derived from the code: written by `cargo xtask generate`, compared in `ci`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -19,14 +19,13 @@ pub struct Options {
 }
 
 struct Generator {
-    /// Its file.
     output: &'static str,
-    /// What it takes beside Rust.
+    /// Requirement beyond Rust.
     need: Option<Need>,
     make: fn() -> Result<Vec<u8>>,
 }
 
-/// What was not generated, and why.
+/// Files that were not generated, with the reason.
 pub type Skipped = Vec<(String, String)>;
 
 const GENERATORS: &[Generator] = &[
@@ -83,7 +82,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Fails when a generated file is not what it would be; returns what could not be compared.
+/// Fails if a generated file is out of date; returns the files that could not be compared.
 pub fn check() -> Result<Skipped> {
     let mut skipped = Skipped::new();
     let stale = stale(&mut skipped)?;
@@ -94,7 +93,7 @@ pub fn check() -> Result<Skipped> {
     Ok(skipped)
 }
 
-/// The files that are not what they would be, and what they would hold.
+/// Returns the files that are out of date, with their new contents.
 fn stale(skipped: &mut Skipped) -> Result<Vec<(&'static str, Vec<u8>)>> {
     let mut stale = Vec::new();
     for &Generator { output, need, make } in GENERATORS {
@@ -116,9 +115,9 @@ fn holds(file: &Path, content: &[u8]) -> bool {
     fs::read(file).is_ok_and(|found| found == content)
 }
 
-/// What the compiler makes of a program for the kernel. The object keeps the descriptions of types
-/// that fit it to a running kernel; the rest of what a debugger would want is dropped, and with it
-/// every trace of where it was compiled.
+/// Compiles a program for the kernel. The object keeps the type descriptions that fit it to a
+/// running kernel; other debug information is dropped, and with it every trace of where it was
+/// compiled.
 fn kernel_programs(source: &str) -> Result<Vec<u8>> {
     let object = scratch("kernel-programs.o")?;
     let mut compiler = Command::new("clang-14");
@@ -130,14 +129,14 @@ fn kernel_programs(source: &str) -> Result<Vec<u8>> {
     fs::read(&object).with_context(|| format!("read {}", object.display()))
 }
 
-/// What an example prints: the pages that derive from a registry are printed by the crate that
-/// has it, so that xtask builds in seconds and works while that crate does not.
+/// Returns the output of an example: pages derived from a registry are printed by the crate that
+/// has it, so that xtask builds in seconds and works even when that crate does not.
 fn printed_by(example: &str) -> Result<Vec<u8>> {
     let program = build(&["--workspace", "--example", example])?;
     Ok(output_of(&mut Command::new(program))?.into_bytes())
 }
 
-/// The help of the command and of each verb, as a user sees it.
+/// Returns the help of the command and of each verb, as a user sees it.
 fn cli_page() -> Result<Vec<u8>> {
     let mut page = String::from(
         "# The command line\n<!-- Generated from `blockstone --help` by `cargo xtask generate`; do \
@@ -157,7 +156,7 @@ fn cli_page() -> Result<Vec<u8>> {
     Ok(page.into_bytes())
 }
 
-/// The verb whose manual page has this name: `calibrate` for `blockstone-calibrate.1`, and
+/// Returns the verb whose manual page has this name: `calibrate` for `blockstone-calibrate.1`, and
 /// `flash-cliff` for the page of `flash cliff`.
 fn verb_of(page: &str) -> Option<&str> {
     page.strip_prefix("blockstone-")?.strip_suffix(".1").filter(|verb| !verb.ends_with("help"))

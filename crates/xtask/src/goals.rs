@@ -1,4 +1,4 @@
-//! What an experiment came to: figures side by side, and for each goal whether it was met.
+//! Results of an experiment: figures side by side, and whether each goal was met.
 
 use anyhow::{Context, Result, bail};
 use blockstone_base::Capability;
@@ -7,23 +7,23 @@ use blockstone_testkit::Need;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use serde_json::{Map, Value, json};
 
-/// An experiment as a registry lists it; `O` says how it is done.
+/// An experiment as a registry lists it; `O` is the type of its options.
 #[derive(Debug)]
 pub struct Entry<O> {
     pub name: &'static str,
     pub doc: &'static str,
-    /// What the machine must have for it.
+    /// Requirements on the machine.
     pub needs: &'static [Need],
     pub run: fn(&O) -> Result<Results>,
 }
 
-/// The names on the command line.
+/// Returns a parser of the experiments' names on the command line.
 pub fn names<O>(all: &'static [Entry<O>]) -> PossibleValuesParser {
     let value = |entry: &Entry<O>| PossibleValue::new(entry.name).help(entry.doc);
     PossibleValuesParser::new(all.iter().map(value))
 }
 
-/// Does the experiment of this name and shows what it came to.
+/// Runs the experiment of this name and shows its results.
 pub fn run<O>(all: &[Entry<O>], name: &str, options: &O, json: bool) -> Result<Results> {
     let entry = all.iter().find(|entry| entry.name == name);
     let entry = entry.with_context(|| format!("there is no experiment {name}"))?;
@@ -39,16 +39,15 @@ pub fn run<O>(all: &[Entry<O>], name: &str, options: &O, json: bool) -> Result<R
 
 #[derive(Debug)]
 pub struct Results {
-    /// What [`Point::values`] are, in their order.
+    /// Columns of [`Point::values`], in order.
     pub columns: &'static [Column],
     pub points: Vec<Point>,
-    /// What it was measured for.
     pub goals: Vec<Goal>,
 }
 
 #[derive(Debug)]
 pub struct Column {
-    /// Its key in JSON; unit last.
+    /// Key in JSON, with the unit last.
     pub name: &'static str,
     pub heading: &'static str,
     pub decimals: usize,
@@ -57,11 +56,11 @@ pub struct Column {
 #[derive(Debug)]
 pub struct Point {
     pub name: String,
-    /// A value a column; not a number where there is none.
+    /// One value per column; NaN if there is none.
     pub values: Vec<f64>,
 }
 
-/// A figure and the range in which it has to be, ends included.
+/// A figure and the range it must be in, bounds included.
 #[derive(Debug)]
 pub struct Goal {
     what: String,
@@ -71,7 +70,7 @@ pub struct Goal {
 }
 
 impl Goal {
-    /// `seen` is `aim`, give or take `tolerance` of it.
+    /// Requires `seen` to be `aim`, give or take the fraction `tolerance` of it.
     pub fn near(what: impl Into<String>, seen: f64, aim: f64, tolerance: f64) -> Self {
         Self::within(what, seen, aim * (1.0 - tolerance), aim * (1.0 + tolerance))
     }
@@ -88,7 +87,7 @@ impl Goal {
         Self::within(what, seen, f64::NEG_INFINITY, most)
     }
 
-    /// Whether it was met; what could not be computed was not.
+    /// Returns whether the goal was met; a figure that could not be computed does not meet it.
     pub fn is_met(&self) -> bool {
         (self.least..=self.most).contains(&self.seen)
     }
@@ -162,13 +161,13 @@ impl Results {
     }
 }
 
-/// A column; `\n` breaks its heading into two lines.
+/// Returns a column; `\n` breaks its heading into two lines.
 pub const fn column(name: &'static str, heading: &'static str, decimals: usize) -> Column {
     Column { name, heading, decimals }
 }
 
 impl Column {
-    /// The widest word of its heading, and room for a figure.
+    /// Returns the width of its heading, with room for a figure.
     fn width(&self) -> usize {
         widest([self.line(0), self.line(1)]).max(9)
     }
@@ -197,7 +196,7 @@ fn widest<'a>(texts: impl IntoIterator<Item = &'a str>) -> usize {
     texts.into_iter().map(|text| text.chars().count()).max().unwrap_or(0)
 }
 
-/// As many digits as it takes to distinguish a figure from its bounds.
+/// Formats a figure with as many digits as it takes to distinguish it from its bounds.
 fn figure(value: f64) -> String {
     match value.abs() {
         _ if !value.is_finite() => "–".to_owned(),

@@ -1,5 +1,5 @@
 //! Ctrl-C and SIGTERM: the first asks for an orderly end, in which everything that was made is
-//! removed; the second ends at once, and what is left is removed at the next use.
+//! removed; the second ends the process immediately, and what is left is removed at the next use.
 
 use std::process::{Child, ExitStatus};
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
-/// How often a running child and the signals are looked at.
+/// Interval at which a running child and the signals are polled.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Whether the end was asked for.
+/// Set once an end has been requested.
 #[derive(Debug)]
 pub struct Interrupt(Arc<AtomicBool>);
 
@@ -31,7 +31,7 @@ impl Interrupt {
         Ok(Self(asked))
     }
 
-    /// Fails when the end was asked for.
+    /// Fails if an end has been requested.
     pub fn check(&self) -> Result<()> {
         if self.0.load(Ordering::Relaxed) {
             bail!("interrupted");
@@ -39,8 +39,8 @@ impl Interrupt {
         Ok(())
     }
 
-    /// Waits for a child, which is asked to end when this process is. The child has a process
-    /// group of its own, so that Ctrl-C reaches it once, from here.
+    /// Waits for a child, and asks it to end if this process is asked to. The child has its own
+    /// process group, so that Ctrl-C reaches it only once, from here.
     pub fn wait(&self, child: &mut Child) -> Result<ExitStatus> {
         let mut asked = false;
         loop {

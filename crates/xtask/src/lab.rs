@@ -1,6 +1,6 @@
-//! `cargo xtask lab`: experiments that show, on devices whose limits the kernel enforces, that the
-//! product finds what storage practice says it must find, and what the house promises of itself.
-//! Each is one file and one line in the registry, states its goals in figures, and leaves nothing
+//! `cargo xtask lab`: experiments on devices whose limits the kernel enforces. They show that the
+//! product finds what storage practice says it must find, and that it keeps its own promises. Each
+//! is one file and one line in the registry, states its goals in figures, and leaves nothing
 //! behind.
 
 mod attacks;
@@ -63,7 +63,7 @@ pub struct Lab {
     interrupt: Interrupt,
 }
 
-/// `cargo xtask lab`: done when every goal was met, and failed when one was missed.
+/// `cargo xtask lab`: succeeds if every goal was met, and fails if one was missed.
 pub fn run(options: Options) -> Result<ExitCode> {
     let counted = ["durability", "mutations", "options", "power-cut"];
     if options.seeds.is_some() && !counted.contains(&options.name.as_str()) {

@@ -1,5 +1,5 @@
-//! The packages that tests need, Debian's and those of other PostgreSQL versions: installed where
-//! that is possible, named elsewhere. No server that comes with one is started.
+//! Packages that tests need, Debian's and those of other PostgreSQL versions: installed where
+//! possible, otherwise named. No server that comes with one is started.
 
 use std::fs;
 use std::io::Write;
@@ -17,7 +17,7 @@ use crate::workspace::show;
 
 /// Installs what is missing on Debian as root, unless `install` is false; otherwise names it.
 pub fn provide(install: bool) -> Result<()> {
-    // What an emulated machine needs is large, and a lab that has one asks for it.
+    // The packages for an emulated machine are large, and a lab that uses one asks for them.
     debian(install, &|need| !matches!(need, Need::Qemu | Need::Ganesha))?;
     postgres_versions(install)
 }
@@ -41,7 +41,7 @@ pub fn guest() -> Result<()> {
     }
 }
 
-/// Provides a server of NFS.
+/// Provides an NFS server.
 pub fn nfs_server() -> Result<()> {
     debian(true, &|need| need == Need::Ganesha)?;
     match Need::Ganesha.capability() {
@@ -75,7 +75,8 @@ fn unpack_guest(home: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Debian has one version of PostgreSQL; Maven Central carries the programs of the others.
+/// Provides the other versions of PostgreSQL: Debian has only one, and Maven Central carries the
+/// programs of the others.
 fn postgres_versions(install: bool) -> Result<()> {
     let missing = POSTGRES_VERSIONS.iter().filter(|version| !version.is_installed());
     for version in missing {
@@ -110,7 +111,7 @@ pub fn fetch(address: &str, sha256: &str, home: &Path) -> Result<()> {
     Ok(fs::remove_dir_all(&partial)?)
 }
 
-/// A new directory beside `home` for what is fetched.
+/// Creates a new directory next to `home` for downloads.
 fn partial(home: &Path) -> Result<PathBuf> {
     let partial = home.with_added_extension("partial");
     let _ = fs::remove_dir_all(&partial);
@@ -118,7 +119,7 @@ fn partial(home: &Path) -> Result<PathBuf> {
     Ok(partial)
 }
 
-/// Downloads a file of this sum into a directory.
+/// Downloads a file with this checksum into a directory.
 fn download(address: &str, sha256: &str, to: &Path) -> Result<PathBuf> {
     let (file, sums) = (to.join("package"), to.join("sums"));
     show(Command::new("curl").args(["-fsSL", "--output"]).arg(&file).arg(address))?;
@@ -165,14 +166,14 @@ fn debian(install: bool, wanted: &dyn Fn(Need) -> bool) -> Result<()> {
     patiently(|| show(apt().args(["install", "--yes", "--no-install-recommends"]).args(&missing)))
 }
 
-/// What Debian's packages ask before they start a service.
+/// Script that Debian's packages ask before they start a service.
 const POLICY: &str = "/usr/sbin/policy-rc.d";
 
-/// As long as it lives, no package starts a service: tests start their own.
+/// While it lives, no package starts a service: tests start their own.
 struct Quiet;
 
 impl Quiet {
-    /// None where the machine has a policy already.
+    /// Returns `None` if the machine already has a policy.
     fn begin() -> Option<Self> {
         let mut policy = fs::OpenOptions::new();
         policy.write(true).create_new(true).mode(0o755);
@@ -203,7 +204,7 @@ fn apt() -> Command {
     apt
 }
 
-/// Mirrors are briefly unreachable now and then.
+/// Retries twice, because mirrors are briefly unreachable now and then.
 fn patiently(mut attempt: impl FnMut() -> Result<()>) -> Result<()> {
     for pause_s in [2, 10] {
         match attempt() {

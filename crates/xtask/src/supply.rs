@@ -1,8 +1,10 @@
-//! What the workspace depends on: licences, sources and doubled versions, against deny.toml.
+//! Dependencies of the workspace, checked against deny.toml: licences, sources and duplicate
+//! versions.
 //!
-//! The file is that of cargo-deny. Where cargo-deny is installed, it checks all of it, advisories
-//! included. A build of it takes longer than the rest of CI, so elsewhere this module checks the
-//! three tables that need no database, by the same file, and says that advisories were not checked.
+//! The file is cargo-deny's. Where cargo-deny is installed, it checks all of it, advisories
+//! included. Building it takes longer than the rest of CI, so elsewhere this module checks the
+//! three tables that need no database, by the same file, and reports that advisories were not
+//! checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, ExitCode};
@@ -18,7 +20,7 @@ use crate::workspace::{cargo, output_of, root, show};
 const RULES: &str = "deny.toml";
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// As a job of its own.
+/// Runs the check as a job of its own.
 pub fn run() -> Result<ExitCode> {
     let mut account = Account::default();
     check(&mut account)?;
@@ -26,7 +28,7 @@ pub fn run() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Checks all packages; what could not be checked goes into the account. Fails at a finding.
+/// Checks all packages, and adds what could not be checked to the account. Fails on a finding.
 pub fn check(account: &mut Account) -> Result<()> {
     let installed = Command::new("cargo-deny").arg("--version").output();
     if installed.is_ok_and(|output| output.status.success()) {
@@ -49,7 +51,8 @@ pub fn check(account: &mut Account) -> Result<()> {
     Ok(())
 }
 
-/// Advisories need a database that may be out of reach; a known vulnerability is a failure.
+/// Checks advisories, which need a database that may be out of reach. A known vulnerability is a
+/// failure.
 fn advisories(account: &mut Account) -> Result<()> {
     let fetched = cargo(["deny", "--locked", "fetch", "db"]).output();
     if fetched.is_ok_and(|output| output.status.success()) {
@@ -68,10 +71,10 @@ fn skip(account: &mut Account, why: &str) {
 #[derive(Debug, Default)]
 struct Rules {
     licences: Vec<Licensee>,
-    /// Of packages, as `name@version`, that name only a file.
+    /// Licences of packages that name only a file, keyed by `name@version`.
     clarified: BTreeMap<String, String>,
     registries: BTreeSet<String>,
-    /// `name@version`.
+    /// Allowed duplicates, as `name@version`.
     doubled: BTreeSet<String>,
 }
 
@@ -120,12 +123,12 @@ impl Rules {
 struct Package {
     name: String,
     version: String,
-    /// None for one that names only a file.
+    /// `None` for a package that names only a file.
     licence: Option<String>,
     source: String,
 }
 
-/// Those that are built for the target, without the workspace's own.
+/// Returns the packages that are built for the target, without the workspace's own.
 fn packages(metadata: &Value) -> Result<Vec<Package>> {
     let list = |value: &Value| value.as_array().cloned().context("cargo's metadata lacks a list");
     let nodes = list(&metadata["resolve"]["nodes"])?;
@@ -135,7 +138,7 @@ fn packages(metadata: &Value) -> Result<Vec<Package>> {
     Ok(list(&metadata["packages"])?
         .iter()
         .filter(|package| package["id"].as_str().is_some_and(|id| resolved.contains(id)))
-        // A path outside of the workspace has no source either, and belongs in no release.
+        // A path outside the workspace has no source either, and belongs in no release.
         .filter(|package| !member(package) || !text(package, "name").starts_with("blockstone"))
         .map(|package| Package {
             name: text(package, "name"),
@@ -179,7 +182,7 @@ fn findings(rules: &Rules, packages: &[Package]) -> Vec<String> {
     found
 }
 
-/// An expression of which the allowed licences satisfy enough. A slash means OR, as it once did.
+/// Returns whether the allowed licences satisfy an expression. A slash means OR, as it once did.
 fn is_allowed(rules: &Rules, licence: &str) -> bool {
     Expression::parse_mode(licence, ParseMode::LAX).is_ok_and(|expression| {
         expression.evaluate(|wanted| rules.licences.iter().any(|given| given.satisfies(wanted)))

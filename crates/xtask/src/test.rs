@@ -1,5 +1,5 @@
-//! Runs the tests and accounts for them: what ran, what was skipped and why. A canary that must
-//! fail shows each time that the account can say so.
+//! Runs the tests and accounts for them: what ran, what was skipped and why. On every run, a canary
+//! that must fail shows that failures are reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,26 +14,26 @@ use serde_json::Value;
 use crate::packages;
 use crate::workspace::{cargo, line, output_of, scratch};
 
-/// Makes the canary fail.
+/// Variable that makes the canary fail.
 const CANARY_VARIABLE: &str = "BLOCKSTONE_CANARY";
 
-/// What needs only a processor and a temporary directory.
+/// Tests that need only a processor and a temporary directory.
 const FAST: &[&str] = &["--lib", "--bins", "--test", "recordings", "--no-fail-fast"];
 
-/// Says how many tests of a program run at a time.
+/// Variable that sets how many tests of a program run at a time.
 const THREADS_VARIABLE: &str = "RUST_TEST_THREADS";
 
-/// Programs whose tests mostly wait, and how many of them run at a time; of the others, as many as
-/// there are processors.
+/// Programs whose tests mostly wait, and how many of those run at a time. Other programs run as
+/// many tests as there are processors.
 const WAITING: &[(&str, &str)] = &[
-    // Each takes a turn: end_to_end/turn.rs. All are started at once, so that those that share the
+    // Each takes a turn: end_to_end/turn.rs. All are started together, so that those that share the
     // machine do so while any are left, and those that want it for themselves come last.
     ("end_to_end", "1000"),
     // Servers that start, and sessions that sleep.
     ("monitor", "4"),
 ];
 
-/// The number of slowest tests printed after a run.
+/// Number of slowest tests printed after a run.
 const LONGEST: usize = 30;
 
 #[derive(Debug, clap::Args)]
@@ -50,11 +50,11 @@ pub struct Options {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
-    /// Ran to their end and passed.
+    /// Tests that ran to their end and passed.
     pub passed: u64,
-    /// Ran and failed; a test program that crashed counts as one.
+    /// Tests that ran and failed; a test program that crashed counts as one.
     pub failed: u64,
-    /// Did not run: the test and the reason.
+    /// Tests that did not run, with the reason.
     pub skipped: Vec<(String, String)>,
 }
 
@@ -65,12 +65,12 @@ impl Account {
         self.skipped.extend(other.skipped);
     }
 
-    /// The last line of a run, in a form that machines read too.
+    /// Returns the last line of a run, which machines can parse too.
     pub fn closing_line(&self) -> String {
         format!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped.len())
     }
 
-    /// Prints what ran, what failed, and what was skipped by its reason.
+    /// Prints what ran, what failed, and what was skipped, grouped by reason.
     pub fn print(&self) {
         println!("\nran      {}", self.passed + self.failed);
         println!("failed   {}", self.failed);
@@ -103,7 +103,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     Ok(if account.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The unit and integration tests of the workspace, after the canary.
+/// Runs the unit and integration tests of the workspace, after the canary.
 pub fn tests(filter: Option<&str>) -> Result<Account> {
     canary()?;
     let mut account = Account::default();
@@ -123,7 +123,7 @@ pub fn tests(filter: Option<&str>) -> Result<Account> {
     Ok(account)
 }
 
-/// The names of the programs in the `tests` folders of all packages.
+/// Returns the names of the programs in the `tests` folders of all packages.
 fn test_programs(metadata: &Value) -> BTreeSet<&str> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     let targets = packages.flat_map(|package| package["targets"].as_array().into_iter().flatten());
@@ -134,7 +134,7 @@ pub fn doctests(filter: Option<&str>) -> Result<Account> {
     counted(&["--doc", "--no-fail-fast"], filter, &[])
 }
 
-/// Makes a test fail, and is an error unless the failure is reported.
+/// Makes a test fail, and returns an error unless the failure is reported.
 fn canary() -> Result<()> {
     let account = counted(&["--quiet", "--test", "canary"], None, &[(CANARY_VARIABLE, "1")])?;
     ensure!(
@@ -146,8 +146,9 @@ fn canary() -> Result<()> {
     Ok(())
 }
 
-/// Runs `cargo test` on the workspace and counts. Always on the whole workspace, even for one test:
-/// a selection of packages could select other features and rebuild everything.
+/// Runs `cargo test` on the workspace and counts the results. It always runs on the whole
+/// workspace, even for one test: a selection of packages could select other features and rebuild
+/// everything.
 fn counted(
     arguments: &[&str],
     filter: Option<&str>,
@@ -192,7 +193,8 @@ fn counted(
     Ok(account)
 }
 
-/// Passed and failed of a line `test result: ok. 13 passed; 0 failed; …`.
+/// Parses the numbers of passed and failed tests from a line `test result: ok. 13 passed; 0 failed;
+/// …`.
 fn result_line(line: &str) -> Option<(u64, u64)> {
     let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
     let count = |name: &str| {
@@ -202,8 +204,8 @@ fn result_line(line: &str) -> Option<(u64, u64)> {
     Some((count(" passed")?, count(" failed")?))
 }
 
-/// The test of a line `test some::test ... ignored`. Examples in documentation that are marked to
-/// be only shown appear in this way too, and are no tests.
+/// Parses the test and the reason from a line `test some::test ... ignored`. Examples in
+/// documentation that are marked as not to be run appear in this way too, and are not tests.
 fn ignored_test(line: &str) -> Option<(String, String)> {
     let (test, reason) = line.strip_prefix("test ")?.split_once(" ... ignored")?;
     let reason = reason.trim_start_matches(", ");
@@ -230,7 +232,7 @@ fn print_times(log: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A line of the log of times: seconds, kind, test.
+/// Parses a line of the log of times: kind, seconds, test.
 fn time(line: &str) -> Option<(f64, &str, &str)> {
     let mut fields = line.splitn(3, '\t');
     let (kind, seconds, test) = (fields.next()?, fields.next()?, fields.next()?);

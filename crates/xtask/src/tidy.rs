@@ -1,4 +1,4 @@
-//! The house style that no compiler checks. Each check looks at the tree as text and reports
+//! House style that no compiler checks. Each check looks at the tree as text and reports
 //! `file:line: what` with a hint; none of them changes anything.
 
 mod dependencies;
@@ -59,7 +59,7 @@ pub fn run() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// All checks; fails when one finds something, after printing what.
+/// Runs all checks; prints the findings and fails if there are any.
 pub fn check() -> Result<()> {
     let tree = tree::load()?;
     let findings: Vec<Finding> = CHECKS.iter().flat_map(|check| check(&tree)).collect();

@@ -1,4 +1,4 @@
-//! Where the workspace is, and how its tools are started.
+//! Location of the workspace, and ways to start its tools.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,13 +7,13 @@ use anyhow::{Context, Result, bail};
 use blockstone_sys::process;
 use blockstone_sys::usage::CpuUsage;
 
-/// The folder that holds the workspace's Cargo.toml.
+/// Returns the folder that holds the workspace's Cargo.toml.
 pub fn root() -> &'static Path {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
     crates.and_then(Path::parent).expect("this crate lies in crates/ of the workspace")
 }
 
-/// A file or folder for what jobs leave behind: beside cargo's own products, so never committed.
+/// Returns a path for what jobs leave behind: next to cargo's own products, so never committed.
 pub fn scratch(name: &str) -> Result<PathBuf> {
     let dir = root().join("target/xtask");
     std::fs::create_dir_all(&dir).with_context(|| format!("create {}", dir.display()))?;
@@ -26,7 +26,7 @@ pub fn cargo<const N: usize>(arguments: [&str; N]) -> Command {
     command
 }
 
-/// Runs a command whose output the reader wants to see.
+/// Runs a command whose output the user wants to see.
 pub fn show(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("start {}", line(command)))?;
     if !status.success() {
@@ -45,7 +45,7 @@ pub fn output_of(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("read output of {}", line(command)))
 }
 
-/// Runs a command to its end in silence, and returns what it consumed.
+/// Runs a command to its end in silence, and returns the resources it consumed.
 pub fn usage_of(command: &mut Command) -> Result<CpuUsage> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let child = command.spawn().with_context(|| format!("start {}", line(command)))?;
@@ -56,7 +56,7 @@ pub fn usage_of(command: &mut Command) -> Result<CpuUsage> {
     Ok(ended.cpu)
 }
 
-/// The command as one would type it.
+/// Returns the command as one would type it.
 pub fn line(command: &Command) -> String {
     let name = Path::new(command.get_program()).file_name().unwrap_or_default();
     let words = command.get_args().map(|word| word.to_string_lossy().into_owned());

@@ -1,13 +1,13 @@
-//! What a database's own history says of its load: what AWR, Statspack and similar tools keep of
+//! Load of a database according to its own history: what AWR, Statspack and similar tools record of
 //! the time between two snapshots. It is imported, never measured here. The object is
-//! `database/instance`, or `database/*` where only the whole cluster is known.
+//! `database/instance`, or `database/*` if only the whole cluster is known.
 
 use super::DB;
 use crate::column::{Column, Schema, Unit};
 
-/// The load of an instance. Counters begin at zero with the first snapshot that is imported, and a
-/// row in which nothing is measured stands inside every gap. Rates are increases divided by the
-/// increase of `elapsed_ns`, not by the difference of the snapshots' times, which are rounded.
+/// Load of an instance. Counters begin at zero with the first imported snapshot, and every gap
+/// contains a row in which nothing is measured. Rates are increases divided by the increase of
+/// `elapsed_ns`, not by the difference of the snapshots' times, which are rounded.
 pub const LOAD: Schema = Schema {
     probe: "database_load",
     doc: "The load of a database instance between snapshots that its own history kept.",
@@ -72,7 +72,7 @@ pub const LOAD: Schema = Schema {
     ],
 };
 
-/// Statements that did most in an interval; the object is `database/instance/statement`.
+/// The busiest statements of an interval; the object is `database/instance/statement`.
 pub const LOAD_STATEMENT: Schema = Schema {
     probe: "database_load_statement",
     doc: "Statements that a database's own history names as its largest.",
@@ -86,7 +86,7 @@ pub const LOAD_STATEMENT: Schema = Schema {
     ],
 };
 
-/// What the database expects of another size of its buffer cache; the object is
+/// Predictions of the database for another size of its buffer cache; the object is
 /// `database/instance/pool/size in bytes`.
 pub const LOAD_ADVICE: Schema = Schema {
     probe: "database_load_advice",
@@ -97,8 +97,8 @@ pub const LOAD_ADVICE: Schema = Schema {
     ],
 };
 
-/// Statistics as the database names them, of those that account for storage that filters; the
-/// object is `database/instance/statistic`.
+/// Statistics, as the database names them, that account for storage that filters; the object is
+/// `database/instance/statistic`.
 pub const LOAD_STATISTIC: Schema = Schema {
     probe: "database_load_statistic",
     doc: "Statistics of a database about its I/O, by the database's own names.",

@@ -1,12 +1,13 @@
-//! What an outside monitor sees of a database, beside the series that a run records of the one it
-//! drives. A server's counters live as long as the server; where they fall, because they were set
-//! back or a database was dropped, nothing is added. The session that asks is in none.
+//! What an outside monitor sees of a database, in addition to the series that a run records of the
+//! database that it drives. A server's counters live as long as the server; if they fall because
+//! they were reset or a database was dropped, nothing is added. The monitor's own session is not
+//! included.
 
 use crate::column::{Schema, Unit};
 
 use super::{DB, EVENT, INSTANCE, PROC, ROLE, SERVER, SQL, TRANSFERS};
 
-/// The load profile, as far as it is not in [`INSTANCE`] and [`SQL`].
+/// Load profile, except what is in [`INSTANCE`] and [`SQL`].
 pub const DATABASE: Schema = Schema {
     probe: "database",
     doc: "Further statistics of a whole database server, in addition to `instance` and `sql`.",
@@ -53,8 +54,8 @@ pub const DATABASE: Schema = Schema {
     ],
 };
 
-/// What each kind of process did, by what and how; the object is `backend type/object/context`. An
-/// empty cell that the manifest does not explain is of a request that cannot happen there.
+/// I/O of each kind of process, by object and context; the object is `backend type/object/context`.
+/// An empty cell that the manifest does not explain belongs to a request that cannot happen there.
 pub const IO: Schema = Schema {
     probe: "io",
     doc: "I/O requests of the database, by kind of process, object and context; empty where there \
@@ -79,8 +80,8 @@ pub const IO: Schema = Schema {
     ],
 };
 
-/// A sample of a session that works, or is idle in a transaction; the object is the number by
-/// which the database knows it: the process of PostgreSQL, the connection of MariaDB.
+/// A sample of a session that is working, or idle in a transaction; the object is the number by
+/// which the database identifies it: the process ID in PostgreSQL, the connection ID in MariaDB.
 pub const SESSION: Schema = Schema {
     probe: "session",
     doc: "Samples of sessions that were active or idle in a transaction, and of background \
@@ -124,8 +125,8 @@ pub const SESSIONS: Schema = Schema {
     ],
 };
 
-/// What single sessions and background processes did since they began; the object is that of
-/// [`SESSION`], and for a thread in the background `thread` and its number.
+/// Statistics of single sessions and background processes since they began; the object is that of
+/// [`SESSION`], or `thread` and its number for a background thread.
 pub const SESSION_STATISTICS: Schema = Schema {
     probe: "session_statistics",
     doc: "Statistics of each recently active session and of each background process.",
@@ -154,8 +155,8 @@ pub const SESSION_STATISTICS: Schema = Schema {
     ],
 };
 
-/// The waits of single sessions and background processes, where the database times them; the object
-/// is that of [`SESSION_STATISTICS`] and the event, as in `3/log file sync`.
+/// Waits of single sessions and background processes, if the database times them; the object is
+/// that of [`SESSION_STATISTICS`] and the event, as in `3/log file sync`.
 pub const SESSION_EVENT: Schema = Schema {
     probe: "session_event",
     doc: "Wait events of each session and background process, by session and event.",
@@ -165,8 +166,8 @@ pub const SESSION_EVENT: Schema = Schema {
     ],
 };
 
-/// What the statements did that took most time or were seen at work; the object is the identity of
-/// the statement.
+/// Statistics of the statements that took the most time or were seen at work; the object is the
+/// identity of the statement.
 pub const STATEMENT: Schema = Schema {
     probe: "statement",
     doc: "The statements that took most time or were sampled, by identifier.",
@@ -185,7 +186,7 @@ pub const STATEMENT: Schema = Schema {
     ],
 };
 
-/// What a statement says: a row when it is first seen. The object is that of [`STATEMENT`].
+/// Text of a statement: one row when it is first seen. The object is that of [`STATEMENT`].
 pub const STATEMENT_TEXT: Schema = Schema {
     probe: "statement_text",
     doc: "The text of each statement seen, once: with placeholders, on one line, truncated.",

@@ -1,17 +1,17 @@
-//! Which class an event is of, where the database itself does not say.
+//! Wait class of an event, for databases that do not report one.
 
-/// Events that are no waits, as [`RUN_QUEUE`].
+/// Events that are not waits, such as [`RUN_QUEUE`].
 pub const CPU: &str = "CPU";
 pub const RUN_QUEUE: &str = "run queue";
-/// Time of a call in which a server did not work for it: on the way, or with the client.
+/// Time of a call in which the server was not working on it: in transit, or with the client.
 pub const NETWORK: &str = "network and client";
 
-/// Waits for locks on rows, which MariaDB and MySQL count and time without an event: in samples of
-/// the server's events, a session that waits so is at work.
+/// Waits for row locks, which MariaDB and MySQL count and time without an event: in samples of the
+/// server's events, a session in such a wait appears to be working.
 pub const ROW_LOCK: &str = "Lock/row lock";
 
-/// Where the kernel shows a thread of a server blocked, and how that is listed where no event of
-/// the server covers it.
+/// Places where the kernel shows a server thread blocked, and the names under which they are listed
+/// if no event of the server covers them.
 pub const BLOCKED_IN: [(&str, &str); 7] = [
     ("read", "IO/read, seen by the kernel"),
     ("write", "IO/write, seen by the kernel"),
@@ -22,12 +22,12 @@ pub const BLOCKED_IN: [(&str, &str); 7] = [
     ("other", "other call, seen by the kernel"),
 ];
 
-/// What else the kernel shows of such a thread: it waits for its client, or it is on a processor or
-/// ready for one.
+/// Other states of such a thread in the kernel: it waits for its client, or it is on a processor or
+/// ready to run.
 pub const PEER: &str = "peer";
 pub const RUNNING: &str = "running";
 
-/// The classes as Oracle's `V$EVENT_NAME` has them.
+/// Returns the class of an event, as in Oracle's `V$EVENT_NAME`.
 pub fn wait_class(event: &str) -> &'static str {
     match event {
         CPU => "CPU",
@@ -48,9 +48,9 @@ pub fn wait_class(event: &str) -> &'static str {
         event if event.starts_with("latch") => "Concurrency",
         "commit" | "stage/sql/Commit" => "Commit",
         NETWORK => "Network",
-        // PostgreSQL waits for a read that another process does for it, or has done.
+        // PostgreSQL waits for a read that another process performs for it, or has performed.
         "IPC/AioIoCompletion" => "User I/O",
-        // Names of PostgreSQL, and of MariaDB's performance schema, begin with their class.
+        // Event names of PostgreSQL and of MariaDB's performance schema begin with their class.
         event if event.starts_with("IO/") || event.starts_with("wait/io/") => "User I/O",
         event
             if ["Lock/", "LWLock/", "wait/lock/", "wait/synch/"]

@@ -1,44 +1,45 @@
 //! Quantiles and their intervals.
 //!
 //! The interval of a quantile is that of the share of latencies below it, turned into ranks (R. S.
-//! Woodruff, JASA 47, 1952). How that share varies is seen from one part of a window to the next:
-//! a disk that is slow for a second makes all latencies of that second long, so a million of them
-//! say far less than a million independent ones would.
+//! Woodruff, JASA 47, 1952). The variation of that share is estimated from the parts of a window: a
+//! disk that is slow for a second makes all latencies of that second long, so a million of them say
+//! far less than a million independent ones would.
 
 use super::LatencyHistogram;
 use crate::stats::{Estimate, half_width};
 
-/// Occupied buckets as [`LatencyHistogram::buckets`] gives them.
+/// Occupied buckets as returned by [`LatencyHistogram::buckets`].
 pub type Buckets = Vec<(u64, u64)>;
 
 /// Two-sided 95 % point of the normal distribution.
 const Z_95: f64 = 1.96;
-/// Standard errors by which the correlation of neighbouring parts is taken higher than it is seen,
-/// for the highest quantiles: the few latencies beyond show little of it. For the median, none.
+/// Standard errors by which the correlation of neighbouring parts is assumed to be higher than
+/// observed, for the highest quantiles: the few latencies beyond show little of it. Zero for the
+/// median.
 const DOUBT: f64 = 0.31;
 
-/// Fewer independent latencies than this do not bound a quantile from above: the probability that
-/// none of them lies beyond it is more than 2.5 %. 368 for p99, 3,688 for p99.9.
+/// Returns the least number of independent latencies that bound a quantile from above: with fewer,
+/// the probability that all are below it is more than 2.5 %. 368 for p99, 3,688 for p99.9.
 pub fn least_samples(quantile: f64) -> u64 {
     (0.025_f64.ln() / quantile.ln()).ceil() as u64
 }
 
 impl LatencyHistogram {
-    /// A quantile that these latencies would bound on both sides if they were independent; none
-    /// where they are too few.
+    /// Returns a quantile that these latencies would bound on both sides if they were independent;
+    /// `None` if there are too few.
     pub fn bounded_quantile_ns(&self, quantile: f64) -> Option<u64> {
         (self.count() >= least_samples(quantile).max(1)).then(|| self.quantile_ns(quantile))
     }
 
-    /// Interval of a quantile at 95 %, to the edges of its buckets. `parts` are the same latencies
-    /// in consecutive parts of the window. One part does not tell how they vary: the interval is
-    /// open on both sides. It is open above where fewer independent latencies than
+    /// Returns the 95 % interval of a quantile, to the edges of its buckets. `parts` are the same
+    /// latencies in consecutive parts of the window. A single part does not show how they vary: the
+    /// interval is then open on both sides. It is open above if fewer independent latencies than
     /// [`least_samples`] would vary as much.
     fn quantile_interval_ns(&self, quantile: f64, parts: &[&Buckets]) -> (f64, f64) {
         let n = self.count() as f64;
         let independent = Z_95 * (quantile * (1.0 - quantile) / n).sqrt();
         let doubt = DOUBT * (2.0 * quantile - 1.0).max(0.0);
-        // In a burst all latencies may be of one bucket: with it none is beyond, without it many.
+        // In a burst all latencies may be in one bucket: with it none is beyond, without it many.
         let limit_ns = self.quantile_ns(quantile);
         let below_ns = self.inner.lowest_equivalent(limit_ns).saturating_sub(1);
         let half = [limit_ns, below_ns]
@@ -48,9 +49,9 @@ impl LatencyHistogram {
         if !half.is_finite() {
             return (0.0, f64::INFINITY);
         }
-        // As many independent latencies would vary as much.
+        // This many independent latencies would vary as much.
         let effective = n * (independent / half).powi(2);
-        // Those above the quantile are few and skew: their square root varies evenly.
+        // The shares above the quantile are small and skewed: their square root varies evenly.
         let above = (1.0 - quantile).sqrt();
         let by = half / (2.0 * above);
         let low = (1.0 - (above + by).powi(2)).max(0.0);
@@ -62,13 +63,14 @@ impl LatencyHistogram {
         (low_ns, self.quantile_ns(high) as f64)
     }
 
-    /// A quantile with its interval, over `duration_ns`.
+    /// Returns a quantile with its interval, over `duration_ns`.
     pub fn quantile(&self, quantile: f64, parts: &[&Buckets], duration_ns: u64) -> Estimate {
         let ends = self.quantile_interval_ns(quantile, parts);
         self.estimate(quantile, self.quantile_ns(quantile) as f64, ends, duration_ns)
     }
 
-    /// Where even independent latencies would be too few, nothing but the lower end is known.
+    /// Returns a lower bound if even independent latencies would be too few: only the lower end is
+    /// known.
     fn estimate(
         &self,
         quantile: f64,
@@ -83,14 +85,14 @@ impl LatencyHistogram {
         Estimate { value, low, high, samples: self.count(), duration_ns }
     }
 
-    /// A quantile of these latencies and of `unfinished` operations, of which only is known that
-    /// they lasted at least as long as recorded there.
+    /// Returns a quantile of these latencies and of `unfinished` operations, which are only known
+    /// to have lasted at least as long as recorded there.
     ///
-    /// Up to `in_flight` unfinished operations are taken as the product-limit estimator does
-    /// (Kaplan and Meier 1958): what goes on at a window's end is as long as what ended before.
-    /// More than that are a queue, which grows: then nothing is assumed of them, and a quantile
-    /// that they could move beyond its interval is a lower bound, as is one that no completed
-    /// operation reaches.
+    /// Up to `in_flight` unfinished operations are treated as in the product-limit estimator
+    /// (Kaplan and Meier 1958): those still running at the end of a window take as long as those
+    /// that ended before. More than that are a growing queue, about which nothing is assumed: a
+    /// quantile that they could move beyond its interval is a lower bound, as is one that no
+    /// completed operation reaches.
     pub fn quantile_with(
         &self,
         (unfinished, in_flight): (&Self, u64),
@@ -107,7 +109,7 @@ impl LatencyHistogram {
         let reached = if unfinished.count() <= in_flight {
             self.product_limit_ns(unfinished, quantile)
         } else {
-            // All of them might last for ever.
+            // All of them might last forever.
             let rank = quantile * all.count() as f64;
             let value_ns = (rank <= self.count() as f64)
                 .then(|| self.quantile_ns(rank / self.count() as f64) as f64);
@@ -122,7 +124,7 @@ impl LatencyHistogram {
         }
     }
 
-    /// The quantile of the product-limit estimate; `None` where it does not reach so far.
+    /// Returns the quantile of the product-limit estimate; `None` if it does not reach that far.
     fn product_limit_ns(&self, unfinished: &Self, quantile: f64) -> Option<f64> {
         let mut cut = unfinished.buckets().peekable();
         let mut at_risk = (self.count() + unfinished.count()) as f64;
@@ -133,7 +135,7 @@ impl LatencyHistogram {
             }
             surviving *= 1.0 - count as f64 / at_risk;
             at_risk -= count as f64;
-            // Rounding must not put a quantile off by a bucket.
+            // Rounding must not shift a quantile by a bucket.
             if 1.0 - surviving >= quantile - 1e-12 {
                 return Some(latency_ns as f64);
             }
@@ -142,8 +144,8 @@ impl LatencyHistogram {
     }
 }
 
-/// Half the 95 % interval of the share of latencies up to `limit_ns`, as the parts vary; infinite
-/// where one part does not tell.
+/// Returns half the 95 % interval of the share of latencies up to `limit_ns`, estimated from the
+/// parts; infinite if there is only one.
 fn share_half_width(limit_ns: u64, parts: &[&Buckets], doubt: f64) -> f64 {
     let counts = parts.iter().map(|part| {
         let sum = |least_ns: u64| -> f64 {
@@ -156,7 +158,7 @@ fn share_half_width(limit_ns: u64, parts: &[&Buckets], doubt: f64) -> f64 {
     if all == 0.0 {
         return f64::INFINITY;
     }
-    // A ratio: parts count by what completed in them.
+    // A ratio: parts are weighted by what completed in them.
     let strays: Vec<f64> = counts.iter().map(|one| one.0 - one.1 * below / all).collect();
     half_width(&strays, doubt) * counts.len() as f64 / all
 }
@@ -182,18 +184,18 @@ mod tests {
             done.quantile_with((unfinished, in_flight), q, &[], 1)
         };
         assert_eq!(quantile(&of(&[]), 16, 0.99), done.quantile(0.99, &[], 1));
-        // What goes on as usual changes nothing.
+        // Operations that go on as usual change nothing.
         let usual = of(&[(100_000, 9000), (200_000, 950), (400_000, 50)]);
         for (q, expected) in [(0.5, 100e3), (0.9, 100e3), (0.99, 200e3), (0.999, 400e3)] {
             let seen = usual.quantile_with((&of(&[(50_000, 16)]), 16), q, &[], 1);
             assert!(near(seen.value, expected) && !seen.is_lower_bound(), "{q}: {seen:?}");
         }
-        // A stall in which all are stuck: beyond what has completed nothing is known.
+        // A stall in which all are stuck: nothing is known beyond what has completed.
         let stuck = of(&[(500_000_000, 16)]);
         assert!(near(quantile(&stuck, 16, 0.97).value, 200e3));
         let tail = quantile(&stuck, 16, 0.99);
         assert!(near(tail.value, 500e6) && tail.is_lower_bound(), "{tail:?}");
-        // A queue: half of what was due.
+        // A queue: half of the operations that were due.
         let queue = of(&[(1_000_000, 500), (2_000_000, 500)]);
         assert!(near(quantile(&queue, 16, 0.4).value, 100e3));
         for (q, least) in [(0.6, 1e6), (0.99, 2e6)] {
@@ -202,13 +204,13 @@ mod tests {
         }
     }
 
-    /// In how many of 500 windows of 20 parts, each of 5 ticks of 12 latencies, the interval holds
-    /// the quantile of a normal deviate `z`, where the level of neighbouring ticks correlates; and
-    /// the mean width of these intervals, ÷ that where all parts are alike.
+    /// Returns in how many of 500 windows of 20 parts, each of 5 ticks of 12 latencies with
+    /// correlated levels of neighbouring ticks, the interval holds the quantile of a normal deviate
+    /// `z`; and the mean width of these intervals, ÷ that with equal parts.
     fn windows_that_hold(correlation: f64, (quantile, z): (f64, f64)) -> (u32, f64) {
         const OF_TICK: f64 = 0.1;
         const OF_ONE: f64 = 0.3;
-        /// Some are open above.
+        /// Limit for intervals that are open above.
         const WIDEST: f64 = 10.0;
         let fresh = (1.0 - correlation * correlation).sqrt();
         let truth_ns = 1e6 * (z * OF_TICK.hypot(OF_ONE)).exp();
@@ -272,7 +274,7 @@ mod tests {
             let of = |count: u64| {
                 let mut histogram = LatencyHistogram::new();
                 (0..count).for_each(|at| histogram.record(1_000_000 + at * 1_000));
-                // All parts alike.
+                // All parts are equal.
                 let part = histogram.buckets().map(|(ns, _)| (ns, 1)).collect();
                 (histogram.quantile(quantile, &[&part; 20], 1), histogram)
             };
@@ -301,7 +303,7 @@ mod tests {
         assert!(width(&parts) > 2.0 * width(&[&alike; 7]), "{:?}", interval(&parts));
         assert!(width(&parts[..2]) > width(&parts), "{:?}", interval(&parts[..2]));
         assert_eq!(interval(&parts[..1]), (0.0, f64::INFINITY));
-        // Of 70,000 latencies that vary as 100 would, none bounds p99.
+        // 70,000 latencies that vary as much as 100 would do not bound p99.
         let burst = |ms: u64| -> Buckets { vec![(1_000_000, 9_900), (ms * 1_000_000, 100)] };
         let parts: Vec<Buckets> = [1, 1, 1, 50, 1, 1, 1].map(burst).into();
         let histogram = LatencyHistogram::of_buckets(parts.concat(), 0);

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{HIGHEST_NS, LatencyHistogram};
 
-/// Values up to here have a bucket each; beyond, each doubling has half as many.
+/// Values up to here have one bucket each; beyond, each doubling has half as many buckets.
 const LINEAR: u64 = 256;
 const HALF: usize = LINEAR as usize / 2;
 const BUCKETS: usize = index(HIGHEST_NS) + 1;
 
-/// Latencies that many threads record and one takes away from time to time: a few nanoseconds a
-/// latency, and 37 KiB however many threads there are. Its buckets are those of
-/// [`LatencyHistogram`], so nothing is lost on the way from one to the other.
+/// Latencies that many threads record and one collects from time to time: a few nanoseconds per
+/// latency, and 37 KiB however many threads there are. It has the buckets of [`LatencyHistogram`],
+/// so nothing is lost in the conversion.
 pub struct SharedHistogram {
     buckets: Box<[AtomicU64]>,
     beyond: AtomicU64,
@@ -40,8 +40,8 @@ impl SharedHistogram {
         self.sum_ns.fetch_add(latency_ns, Ordering::Relaxed);
     }
 
-    /// What was recorded since this was last called. A latency that is recorded meanwhile is in
-    /// this result or the next, once.
+    /// Returns what was recorded since the previous call. A latency that is recorded concurrently
+    /// is in this result or the next, once.
     pub fn take(&self) -> LatencyHistogram {
         let mut taken = LatencyHistogram::new();
         for (index, bucket) in self.buckets.iter().enumerate() {
@@ -70,7 +70,7 @@ const fn index(value: u64) -> usize {
     doublings * HALF + (value >> doublings) as usize
 }
 
-/// The least value of a bucket.
+/// Returns the lowest value of a bucket.
 const fn lowest(index: usize) -> u64 {
     if index < LINEAR as usize {
         return index as u64;

@@ -1,4 +1,4 @@
-//! Storage that is main memory: file systems, devices, and chains of devices that end there.
+//! Storage that is main memory: file systems, devices, and device chains that end there.
 
 use super::{BlockDevice, DeviceKind, FileSystem, StorageTarget};
 
@@ -13,36 +13,36 @@ const DEVICES: [(&str, &str); 3] = [
 const SERVED_DEVICES: [&str; 3] = ["nbd", "ublkb", "rbd"];
 const SCSI_DEBUG: &str = "Linux scsi_debug";
 
-/// One of the devices in which a chain ends.
+/// A device in which a chain ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainEnd {
     pub keeps: Keeps,
-    /// Its name, and what it is.
+    /// Name and description of the device.
     pub what: String,
 }
 
-/// Where a device keeps its data.
+/// Location of a device's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keeps {
     Memory,
     PersistentMemory,
-    /// A program serves them, and may keep them anywhere.
+    /// A program serves the data and may keep it anywhere.
     Server,
     Storage,
 }
 
-/// Whether a file system of this type keeps its files in main memory.
+/// Returns whether a file system of this type keeps its files in main memory.
 pub fn keeps_in_memory(file_system: &str) -> bool {
     FILE_SYSTEMS.contains(&file_system)
 }
 
 impl StorageTarget {
-    /// The devices in which its chain ends.
+    /// Returns the devices in which the chain ends.
     pub fn ends(&self) -> Vec<ChainEnd> {
         self.devices.iter().filter_map(BlockDevice::end).collect()
     }
 
-    /// What the target is stored in, if that is main memory only: `tmpfs`,
+    /// Returns the storage of the target if that is main memory only: `tmpfs` or
     /// `zram0, compressed memory`.
     pub fn is_memory(&self) -> Option<String> {
         if let Some(memory) = self.file_system.as_ref().and_then(FileSystem::in_memory) {
@@ -55,7 +55,7 @@ impl StorageTarget {
 }
 
 impl FileSystem {
-    /// Where its files are stored, if that is main memory: `tmpfs`, `overlay on tmpfs`.
+    /// Returns the storage of the files, if that is main memory: `tmpfs`, `overlay on tmpfs`.
     pub fn in_memory(&self) -> Option<String> {
         let beneath = self.beneath.as_deref().filter(|kind| keeps_in_memory(kind));
         if keeps_in_memory(&self.kind) {
@@ -66,7 +66,7 @@ impl FileSystem {
 }
 
 impl BlockDevice {
-    /// What this device is, if the chain ends here.
+    /// Returns this device as an end of the chain, if the chain ends here.
     fn end(&self) -> Option<ChainEnd> {
         let Self { name, kind, model, beneath, backing_file_system, .. } = self;
         let is =
@@ -77,7 +77,7 @@ impl BlockDevice {
             return is(Keeps::Memory, format!(", whose backing file {file} lies on {on}"));
         }
         let called = |prefix: &str| is_numbered(name, prefix);
-        // zram may write pages that it holds for long to a device beneath.
+        // zram may write pages that have been idle for a long time to a device beneath.
         if let Some((_, what)) = DEVICES.iter().find(|(prefix, _)| called(prefix)) {
             return is(Keeps::Memory, format!(", {what}"));
         }
@@ -95,7 +95,7 @@ impl BlockDevice {
     }
 }
 
-/// Whether a kernel name is this prefix followed by a number: `ram0`, not `rambler`.
+/// Returns whether a kernel name is this prefix followed by a number: `ram0`, not `rambler`.
 fn is_numbered(name: &str, prefix: &str) -> bool {
     name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }

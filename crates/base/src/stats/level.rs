@@ -1,25 +1,25 @@
-//! Whether a rate stays at its level: an equivalence test, and where the start is cut.
+//! Tests whether a rate stays level, by an equivalence test, and finds where to cut off the start.
 //!
-//! That no change was found says little of a short or noisy stretch: no test finds one there. An
-//! equivalence test turns the question round. It says "level" only where the data exclude a change
+//! Finding no change says little about a short or noisy stretch, because no test finds one there.
+//! An equivalence test reverses the question: it reports "level" only if the data exclude a change
 //! larger than a margin (D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987).
 
 use super::half_width;
 
-/// Slices that make a batch: MSER-5 has shown itself to be better than MSER on single values, and
-/// five ticks of 20 ms hold one release of a throttle that works in periods of 100 ms.
+/// Slices per batch: MSER-5 has proved better than MSER on single values, and five ticks of 20 ms
+/// hold one release of a throttle that works in periods of 100 ms.
 const BATCH: usize = 5;
-/// Fewer batches say too little of how the rate varies.
+/// Fewer batches show too little of how the rate varies.
 const LEAST_BATCHES: usize = 4;
 
-/// Whether the rate of a cumulative counter, seen at ticks `(t_ns, total)`, changes by less than
-/// `margin` of its level: the 95 % interval of the difference between the mean of the later half
-/// and that of the half before lies within ± `margin`.
+/// Returns whether the rate of a cumulative counter, seen at ticks `(t_ns, total)`, changes by less
+/// than `margin` of its level: the 95 % interval of the difference between the mean of the later
+/// half and that of the earlier half is within ± `margin`.
 pub fn is_level(ticks: &[(u64, u64)], margin: f64) -> bool {
     is_level_within(&rates(ticks), margin)
 }
 
-/// The same without the start that MSER-5 cuts, of which no more than half is cut.
+/// Like [`is_level`], without the start that MSER-5 cuts off, which is at most half.
 pub fn is_level_at_the_end(ticks: &[(u64, u64)], margin: f64) -> bool {
     let rates = rates(ticks);
     is_level_within(&rates[transient(&rates)..], margin)
@@ -39,14 +39,14 @@ fn is_level_within(rates: &[f64], margin: f64) -> bool {
     }
     let residuals: Vec<f64> =
         before.iter().map(|r| r - first).chain(later.iter().map(|r| r - second)).collect();
-    // The difference of two halves strays twice as far as the mean of both, and two means were
-    // taken from the residuals where `half_width` allows for one.
+    // The difference of two halves varies twice as much as the mean of both, and two means were
+    // subtracted in the residuals where `half_width` allows for one.
     let half = 2.0 * half_width(&residuals, 0.0) * ((n - 1) as f64 / (n - 2) as f64).sqrt();
     (second - first).abs() + half <= margin * level
 }
 
-/// The rates of consecutive batches of ticks, in operations a nanosecond; what does not fill a
-/// batch is left out at the start.
+/// Returns the rates of consecutive batches of ticks, in operations per nanosecond; ticks that do
+/// not fill a batch are left out at the start.
 fn rates(ticks: &[(u64, u64)]) -> Vec<f64> {
     let slices = ticks.len().saturating_sub(1);
     let edges: Vec<(u64, u64)> =
@@ -58,9 +58,9 @@ fn rates(ticks: &[(u64, u64)]) -> Vec<f64> {
         .collect()
 }
 
-/// How many values at the start belong to a transient: without them, the standard error of the
-/// mean of the others is least (K. P. White, Simulation 69, 1997: the marginal standard error
-/// rule). No more than half are cut.
+/// Returns how many values at the start belong to a transient: without them, the standard error of
+/// the mean of the others is least (K. P. White, Simulation 69, 1997: the marginal standard error
+/// rule). At most half are cut off.
 fn transient(values: &[f64]) -> usize {
     let n = values.len();
     let (mut sum, mut squares) = (0.0, 0.0);
@@ -113,7 +113,7 @@ mod tests {
         assert!(!is_level(&noisy, 0.05), "±100 % in 40 ticks excludes no change of 5 %");
         let step = (0..40).map(|tick| if tick < 20 { 1e3 } else { 1.06e3 });
         assert!(!is_level(&ticks(step), 0.05));
-        // What a throttle releases every fifth tick.
+        // A throttle that releases every fifth tick.
         let bursts = (0..40).map(|tick| if tick % 5 == 2 { 5e3 } else { 0.0 });
         assert!(is_level(&ticks(bursts), 0.05));
     }

@@ -3,12 +3,13 @@
 
 use super::{Estimate, median};
 
-/// Quantile of the normal distribution for 95 %.
+/// Standard normal quantile of a two-sided 95 % interval.
 const Z: f64 = 1.96;
 
-/// The median of `values`; its interval are two of them (the sign test inverted: the fewest of `n`
-/// fair coins that fall on one side in more than 2.5 % of throws). With fewer than six values no
-/// two enclose it with 95 %: then the ends are infinite. `None` without values.
+/// Returns the median of `values`; the ends of its interval are two of them (the sign test
+/// inverted: the fewest of `n` fair coins that fall on one side in more than 2.5 % of throws). With
+/// fewer than six values no two enclose it with 95 %, and the ends are infinite. `None` without
+/// values.
 pub fn median_of(values: &[f64]) -> Option<Estimate> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -32,9 +33,10 @@ pub fn median_of(values: &[f64]) -> Option<Estimate> {
     })
 }
 
-/// The slope of `y` over `x` of points `(x, y)`: the median of the slopes between every two points
-/// with different `x`; its interval are two of these slopes, by the variance of Kendall's score
-/// with ties in `x` (P. K. Sen, J. Am. Stat. Assoc. 63, 1968). `None` without two different `x`.
+/// Returns the slope of `y` over `x` of points `(x, y)`: the median of the slopes between every two
+/// points with different `x`; the ends of its interval are two of these slopes, by the variance of
+/// Kendall's score with ties in `x` (P. K. Sen, J. Am. Stat. Assoc. 63, 1968). `None` without two
+/// different `x`.
 pub fn slope(points: &[(f64, f64)]) -> Option<Estimate> {
     let mut slopes = Vec::new();
     for (at, a) in points.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! A table in JSON: a list of rows, each with its cells by the keys of their columns.
+//! A table in JSON: a list of rows, each with its cells under the keys of their columns.
 
 use std::borrow::Cow;
 

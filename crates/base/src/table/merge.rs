@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Heading, Merge, Missing, Row, Spread, Value};
 
-/// Between the texts of several columns.
+/// Separator of the texts of several columns.
 const BETWEEN: &str = "\u{1f}";
 
-/// The row in each slice, with the length of the slice.
+/// The row in each slice, with the length of the slice in seconds.
 type Parts<'a> = [(f64, Option<&'a Row>)];
 
-/// The rows over all of these slices, each with its length in seconds, as the columns say how to
-/// merge. Rows are the same where their [`Merge::Key`] cells are; they come in the order in which
-/// slices have them. A single slice stays as it is.
+/// Merges the rows of all these slices, each with its length in seconds, as the columns specify.
+/// Rows are the same if their [`Merge::Key`] cells are; they are in the order of first appearance.
+/// A single slice stays as it is.
 pub fn merge(columns: &[Heading], slices: &[(f64, &[Row])]) -> Vec<Row> {
     if let [(_, rows)] = slices {
         return rows.to_vec();
@@ -31,8 +31,8 @@ pub fn merge(columns: &[Heading], slices: &[(f64, &[Row])]) -> Vec<Row> {
     order.iter().map(|parts| merge_row(columns, parts, slices)).collect()
 }
 
-/// What a [`Merge::ShareOf`] or [`Merge::Per`] column was divided by in a slice, by the text in the
-/// column `within`, in the unit of `part`. Empty for other columns.
+/// Returns the divisor of a [`Merge::ShareOf`] or [`Merge::Per`] column in a slice, by the text in
+/// the column `within`, in the unit of `part`. Empty for other columns.
 pub fn divisors(columns: &[Heading], index: usize, rows: &[Row]) -> BTreeMap<String, f64> {
     let (part, within, is_sum) = match columns[index].merge {
         Merge::ShareOf { part, within } => (part, within, true),
@@ -42,7 +42,7 @@ pub fn divisors(columns: &[Heading], index: usize, rows: &[Row]) -> BTreeMap<Str
     let Some(part) = columns.iter().position(|column| column.key == part) else {
         return BTreeMap::new();
     };
-    // The greatest quotient says it most exactly.
+    // The greatest quotient determines it most precisely.
     let mut found: BTreeMap<String, (f64, f64)> = BTreeMap::new();
     for row in rows {
         let quotient = match &row[index] {
@@ -72,7 +72,7 @@ fn group(columns: &[Heading], within: &str, row: &Row) -> String {
     texts.collect::<Vec<_>>().join(BETWEEN)
 }
 
-/// What names a row; a name may be missing too.
+/// Returns the key of a row; a name may be missing too.
 fn key(columns: &[Heading], row: &Row) -> Vec<String> {
     let cells = columns.iter().zip(&row.cells);
     let names = cells.filter(|(column, _)| column.merge == Merge::Key);
@@ -119,7 +119,8 @@ fn merge_row(columns: &[Heading], parts: &Parts<'_>, slices: &[(f64, &[Row])]) -
     merged
 }
 
-/// Nothing where the row has not both, or there is nothing to divide by.
+/// Divides two cells of a row; `Missing::Nothing` if the row lacks either number or the divisor is
+/// zero.
 fn divided(columns: &[Heading], row: &Row, part: &str, by: &str) -> Value {
     let number = |key: &str| row[columns.iter().position(|column| column.key == key)?].number();
     let quotient = number(part).zip(number(by).filter(|by| *by != 0.0));
@@ -130,7 +131,7 @@ fn cell(columns: &[Heading], index: usize, parts: &Parts<'_>, slices: &[(f64, &[
     let last = || parts.iter().rev().find_map(|(_, row)| row.map(|row| row[index].clone()));
     let merged = match columns[index].merge {
         Merge::Key | Merge::Last => return last().unwrap_or(Value::Missing(Missing::Unknown)),
-        // Quotients and quantiles are made of what is merged.
+        // Quotients and quantiles are computed from what is merged.
         Merge::Never | Merge::Quotient { .. } | Merge::Quantile(_) => Err(Missing::Unknown),
         Merge::Sum => numbers(index, parts).map(|numbers| numbers.iter().sum()),
         Merge::Greatest => {
@@ -155,13 +156,13 @@ fn cell(columns: &[Heading], index: usize, parts: &Parts<'_>, slices: &[(f64, &[
     merged.into()
 }
 
-/// The number in each slice, zero where there is no such row or nothing happened.
+/// Returns the number in each slice, zero if there is no such row or nothing happened.
 fn numbers(index: usize, parts: &Parts<'_>) -> Result<Vec<f64>, Missing> {
     has_numbers(index, parts)?;
     let number = |(place, (_, row)): (usize, &(f64, Option<&Row>))| match row.map(|row| &row[index])
     {
         None | Some(Value::Missing(Missing::Nothing)) => Ok(0.0),
-        // It takes two rows of its counters to say how far they moved.
+        // It takes two rows of its counters to determine an increase.
         Some(Value::Missing(Missing::Unknown)) if came_or_went(place, parts) => Ok(0.0),
         Some(Value::Missing(missing)) => Err(*missing),
         Some(cell) => cell.number().ok_or(Missing::Unknown),
@@ -169,14 +170,14 @@ fn numbers(index: usize, parts: &Parts<'_>) -> Result<Vec<f64>, Missing> {
     parts.iter().enumerate().map(number).collect()
 }
 
-/// Whether this is the first or the last slice with the row, but not the first or last of all.
+/// Returns whether the row begins or ends with this slice, but not with the first or last of all.
 fn came_or_went(place: usize, parts: &Parts<'_>) -> bool {
     let none = |parts: &Parts<'_>| !parts.is_empty() && parts.iter().all(|(_, row)| row.is_none());
     none(&parts[..place]) || none(&parts[place + 1..])
 }
 
-/// Whether any slice has a number. If not, the first reason other than that nothing happened or
-/// that the row came or went.
+/// Succeeds if any slice has a number. If not, returns the first reason other than that nothing
+/// happened or that the row appeared or disappeared.
 fn has_numbers(index: usize, parts: &Parts<'_>) -> Result<(), Missing> {
     let mut otherwise = Missing::Unknown;
     let mut reason = None;
@@ -195,7 +196,7 @@ fn has_numbers(index: usize, parts: &Parts<'_>) -> Result<(), Missing> {
     Err(reason.unwrap_or(otherwise))
 }
 
-/// The mean over the events of all slices.
+/// Returns the mean over the events of all slices.
 fn mean_of_events(
     columns: &[Heading],
     index: usize,
@@ -222,7 +223,7 @@ fn mean_of_events(
     if whole == 0.0 { Err(Missing::Nothing) } else { Ok(sum / whole) }
 }
 
-/// The parts of all slices ÷ their divisors.
+/// Returns the parts of all slices ÷ their divisors.
 fn quotient(
     columns: &[Heading],
     (index, part, within): (usize, usize, &str),
@@ -313,7 +314,7 @@ mod tests {
         let first = [row("a", "x", 3.0, 0.75), row("a", "y", 1.0, 0.25), row("b", "x", 9.0, 1.0)];
         let second = [row("a", "y", 2.0, 1.0)];
         let merged = merge(&columns, &[(1.0, &first), (2.0, &second)]);
-        // Of a: 3 and 1 sessions for a second, then 2 for two seconds: 8 session seconds.
+        // For a: 3 and 1 sessions for a second, then 2 for two seconds: 8 session seconds.
         let shares: Vec<Option<f64>> = merged.iter().map(|row| row[3].number()).collect();
         assert_eq!(shares, [Some(0.375), Some(0.625), Some(1.0)]);
     }
@@ -329,7 +330,7 @@ mod tests {
         let row = |what: &str, amount: f64, each: Value| -> Row {
             [what.into(), amount.into(), each].into()
         };
-        // Ten transactions a second, none, then five for two seconds.
+        // Ten transactions per second, none, then five for two seconds.
         let ten = [row("reads", 30.0, 3.0.into()), row("redo", 5.0, 0.5.into())];
         let none = [row("reads", 10.0, Value::Missing(Missing::Nothing))];
         let five = [row("reads", 0.0, 0.0.into()), row("redo", 10.0, 2.0.into())];
@@ -353,7 +354,7 @@ mod tests {
                 ["x".into(), waits.into(), time_ns.into(), Value::default(), Value::default()];
             Row::from(cells).spread(spread.iter().copied().collect())
         };
-        // A wait that ends in the second slice was in part spent in the first.
+        // A wait that ends in the second slice was partly spent in the first.
         let first = [row(0.0, 500.0, &[])];
         let second = [row(20.0, 1_500.0, &[(10, 30), (41, 8), (60, 2)])];
         let third = [row(0.0, 0.0, &[])];

@@ -1,14 +1,14 @@
-//! Why a table has no number.
+//! Reasons why a table has no number.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::keyed;
 
-/// A number, or why there is none.
+/// A number, or the reason why there is none.
 pub type Known = Result<f64, Missing>;
 
-/// Why a number is missing.
+/// Reason why a number is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(into = "Option<keyed::Unmeasured>")]
 pub enum Missing {
@@ -20,7 +20,7 @@ pub enum Missing {
     NotInLog,
     /// This user may not read it.
     NotPermitted,
-    /// The interval cannot tell: the object came or went, or its counter was reset.
+    /// The interval cannot show it: the object appeared or disappeared, or its counter was reset.
     Unknown,
     /// There is a number, but others contradict it: bytes charged that were never written.
     NoEvidence,
@@ -29,7 +29,7 @@ pub enum Missing {
 }
 
 impl Missing {
-    /// Those that say why something was not measured.
+    /// The variants that say why something was not measured.
     pub const REASONS: [Self; 6] = [
         Self::Off,
         Self::NotInVersion,

@@ -1,15 +1,15 @@
-//! How the numbers behind a row are spread, coarsely enough for a page to hold one for each slice
-//! of time: quantiles of slices cannot be merged, counts of buckets can.
+//! Distribution of the numbers behind a row, coarse enough for a page to hold one for each slice of
+//! time: quantiles of slices cannot be merged, bucket counts can.
 
 use std::collections::BTreeMap;
 
 use crate::histogram::least_samples;
 
-/// Buckets of an octave: none is wider than a sixteenth of its lower end.
+/// Buckets per octave: none is wider than a sixteenth of its lower end.
 const PER_OCTAVE: u64 = 16;
 const BITS: u32 = PER_OCTAVE.ilog2();
 
-/// How many numbers lie in each bucket. Numbers below 32 have a bucket each.
+/// Count of numbers in each bucket. Numbers below 32 have a bucket each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spread {
     counts: BTreeMap<u16, u64>,
@@ -37,13 +37,13 @@ impl Spread {
         self.greatest
     }
 
-    /// Occupied buckets with their counts, ascending.
+    /// Returns occupied buckets with their counts, ascending.
     pub fn buckets(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
         self.counts.iter().map(|(bucket, count)| (*bucket, *count))
     }
 
-    /// The number below which this share of them lies, as if those of a bucket were spread evenly
-    /// over it. None where there are too few to bound it ([`least_samples`]).
+    /// Returns the number below which this share of them lies, as if the numbers in a bucket were
+    /// spread evenly over it. `None` if there are too few to bound it ([`least_samples`]).
     pub fn quantile(&self, share: f64) -> Option<f64> {
         if self.count() < least_samples(share).max(1) {
             return None;

@@ -1,4 +1,4 @@
-//! A rank: does what rank 0 asks of it, on its own path.
+//! A rank: does what rank 0 asks, on its own path.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -28,24 +28,24 @@ use super::ask::{
 };
 use super::stamp::{self, BLOCK_BYTES, Content, SECTOR_BYTES};
 
-/// Names of a directory that are looked through.
+/// Maximum number of directory entries that are searched.
 const LISTED_MAX: usize = 50_000;
-/// Of the file, from its beginning, that ranks lock.
+/// Bytes at the start of the file that ranks lock.
 const LOCKED_BYTES: u64 = 8;
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(5);
 const FREE_RUN_LONGEST: Duration = Duration::from_secs(10);
 const EIO: i32 = Errno::IO.raw_os_error();
-/// Between two attempts to take a lock.
+/// Pause between two attempts to take a lock.
 const AGAIN: Duration = Duration::from_micros(100);
-/// Where in the file of a check in a directory its mark is: behind the first block, in the part
-/// that no block takes.
+/// Offset of the mark in the file of a check in a directory: after the first block, in the part
+/// that no block occupies.
 const MARK: u64 = BLOCK_BYTES as u64;
 const _: () = assert!(MARK + SECTOR_BYTES as u64 <= STRIDE_BYTES, "the mark is between two blocks");
 
-/// What a rank uses.
+/// Storage that a rank uses.
 #[derive(Debug)]
 pub enum Place {
-    /// In it, the files of the check, which belong to `owner`.
+    /// Contains the files of the check, which belong to `owner`.
     Directory { dir: Arc<HeldDir>, owner: u32 },
     /// A file that was prepared.
     File(BlockFile),
@@ -54,7 +54,8 @@ pub enum Place {
 }
 
 impl Place {
-    /// Fails when the directory cannot be held, or, where it may be written to, holds no new file.
+    /// Holds a directory. Fails if it cannot be held, or, if it may be written to, cannot hold a
+    /// new file.
     pub fn directory(path: &Path, can_write: bool) -> io::Result<Self> {
         let dir = HeldDir::hold(path)?;
         let me = || rustix::process::geteuid().as_raw();
@@ -74,7 +75,7 @@ pub struct Agent {
     memory: Slot,
     /// The file, if this rank made it.
     made: Option<BlockFile>,
-    /// Names that this rank made, with what keeps others from removing them.
+    /// Names that this rank made, with the locks that keep others from removing them.
     names: BTreeMap<u32, File>,
 }
 
@@ -145,7 +146,7 @@ impl Agent {
             Ask::Drop { block } if block < BLOCKS => {
                 let (file, offset) = (self.held()?, offset_of(block));
                 let _ = file.fdatasync();
-                // What is mapped is not dropped.
+                // Mapped pages are not dropped.
                 if let Some(Ok(mapped)) = &self.mapped {
                     mapped.forget(offset as usize, BLOCK_BYTES);
                 }
@@ -195,8 +196,9 @@ impl Agent {
         let file = BlockFile::create_in(dir, &self.file_name(), false);
         let file = file.map_err(|error| errno_of(&error))?;
         let held = file.reopen(Access::Read, false).map_err(|error| errno_of(&error))?;
-        // Where locks are not known, nothing removes it either. On NFS the first, a lock of the
-        // whole file, is only for what is open to write, and the second keeps off who asks for it.
+        // If locks are not supported, nothing else removes it either. On NFS the first, a lock of
+        // the whole file, is only available to descriptors open for writing, and the second keeps
+        // off anyone who requests it.
         let _ = held.lock_exclusive();
         let rest = FILE_BYTES - LOCKED_BYTES;
         let _ = range_lock::set(&held, RangeLock::Shared, LOCKED_BYTES, rest);
@@ -208,8 +210,8 @@ impl Agent {
         file.fsync().map(|()| Answer::Done)
     }
 
-    /// A client of NFS that has a file open to write takes changes for its own and keeps its pages:
-    /// who only reads must not have it open so.
+    /// Opens the file. An NFS client that has it open for writing takes changes for its own and
+    /// keeps its pages, so a rank that only reads must not open it for writing.
     fn open(&mut self, to_write: bool) -> Done {
         (self.held, self.direct, self.mapped) = (None, None, None);
         let to_write = to_write && self.can_write;
@@ -227,8 +229,8 @@ impl Agent {
         Ok(Answer::Done)
     }
 
-    /// The file through the page cache, without read-ahead: in a directory by its name, as others
-    /// see it, and only one that a rank of this user can have made.
+    /// Opens the file through the page cache, without read-ahead: in a directory by its name, as
+    /// others see it, and only if a rank of this user can have made it.
     fn open_file(&self, access: Access) -> Result<BlockFile, i32> {
         let file = match &self.place {
             Place::Directory { dir, owner } => {
@@ -271,7 +273,7 @@ impl Agent {
         if written == bytes { Ok(Answer::Done) } else { Err(EIO) }
     }
 
-    /// Reads a block to its memory.
+    /// Reads a block into its memory.
     fn read(&mut self, mode: ReadMode, block: u32) -> Result<(), i32> {
         let offset = offset_of(block);
         let again = matches!(mode, ReadMode::Reopened).then(|| self.open_file(Access::Read));
@@ -285,7 +287,7 @@ impl Agent {
             }
             ReadMode::Reopened => again.ok_or(EIO)??.read_at(offset, memory),
         };
-        // What is not read is zeros, as in a file that is too short.
+        // Bytes that are not read are zeros, as in a file that is too short.
         let read = read?;
         self.memory[read..].fill(0);
         Ok(())
@@ -366,7 +368,8 @@ impl Agent {
         let result = match act {
             Act::Create => {
                 let made = BlockFile::create_in(&dir, &path, false);
-                // Not to write, as the file of the check; who removes files asks for all of it.
+                // Not for writing, like the file of the check; a process that removes files locks
+                // all of it.
                 let file = made.and_then(|file| file.plain()).map_err(|error| errno_of(&error))?;
                 let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared);
                 self.names.insert(name, file);
@@ -406,7 +409,7 @@ impl Agent {
         result.map_err(|error| errno(&error))
     }
 
-    /// Removes what this rank made, and the trace of the check on a device.
+    /// Removes what this rank made, and the traces of the check on a device.
     fn clean(&mut self) {
         let is_used = matches!(self.place, Place::Device(_)) && self.held.is_some();
         if is_used && self.can_write && self.open(true).is_ok() {
@@ -483,7 +486,7 @@ fn flags_of(access: Access) -> OFlags {
     }
 }
 
-/// What the file of a check has behind its first block.
+/// Returns the mark after the first block of a check's file.
 fn mark(id: u64) -> [u8; SECTOR_BYTES] {
     let mut sector = [0; SECTOR_BYTES];
     stamp::write(id, stamp::sectors_before(BLOCKS.into()), 0, &mut sector);
@@ -497,7 +500,7 @@ fn is_marked(file: &BlockFile, id: u64) -> bool {
     read == Ok(SECTOR_BYTES) && found == mark(id)
 }
 
-/// What a name leads to.
+/// Returns the size and mode of the file that a name leads to.
 fn look(dir: &HeldDir, name: &OsStr) -> io::Result<Answer> {
     match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(found) => {
@@ -509,13 +512,13 @@ fn look(dir: &HeldDir, name: &OsStr) -> io::Result<Answer> {
     }
 }
 
-/// Whether a directory lists a name.
+/// Returns whether a directory lists a name.
 fn lists(dir: &HeldDir, name: &OsStr) -> io::Result<bool> {
     let mut entries = Dir::read_from(dir)?.take(LISTED_MAX).flatten();
     Ok(entries.any(|entry| entry.file_name().to_bytes() == name.as_bytes()))
 }
 
-/// Records of tag 1, of tag 2, and what is neither.
+/// Counts records of tag 1, of tag 2, and of neither.
 fn count_records(file: &File) -> io::Result<Answer> {
     let mut content = Vec::new();
     let most = 4 * u64::from(RECORDS_MAX) * RECORD_BYTES as u64;

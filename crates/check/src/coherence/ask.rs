@@ -1,33 +1,34 @@
-//! What rank 0 asks of a rank, and its replies. Numbers only where a path could be meant: a rank
-//! reaches nothing but its own path, and there only files of this check.
+//! Requests of rank 0 to a rank, and its replies. Where a path could be meant, they contain only
+//! numbers: a rank reaches nothing but its own path, and there only files of this check.
 
 use crate::coherence::findings::{CoherenceFindings, ReadMode, WriteMode};
 use serde::{Deserialize, Serialize};
 
 use super::stamp::Content;
 
-/// Blocks of the file, and how far they are apart: no reader is given another's by read-ahead.
+/// Number of blocks in the file, and their distance, so that read-ahead never returns another
+/// reader's block.
 pub const BLOCKS: u32 = 256;
 pub const STRIDE_BYTES: u64 = 65_536;
 pub const FILE_BYTES: u64 = BLOCKS as u64 * STRIDE_BYTES;
-/// Names other than that of the file.
+/// Number of names other than that of the file.
 pub const NAMES: u32 = 100_000;
-/// Operations of a rank in a free run.
+/// Maximum number of operations of a rank in a free run.
 pub const FREE_RUN_MAX: u32 = 20_000;
-/// Bytes of a record that is appended.
+/// Size of an appended record in bytes.
 pub const RECORD_BYTES: usize = 64;
 pub const RECORDS_MAX: u32 = 1_000;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Ask {
-    /// The time, and whether it can write.
+    /// Asks for the time, and whether the rank can write.
     Time,
-    /// Use the file of the check with this id.
+    /// Uses the file of the check with this ID.
     Start {
         id: u64,
     },
     Create,
-    /// Open it again, to write too or only to read.
+    /// Opens the file again, for writing too or only for reading.
     Open {
         to_write: bool,
     },
@@ -51,19 +52,19 @@ pub enum Ask {
         block: u32,
         sector: u32,
     },
-    /// Drop what is cached of a block.
+    /// Drops the cached pages of a block.
     Drop {
         block: u32,
     },
     FreeRun(FreeRun),
-    /// Cut off the last block of the file, and make the file as long as it was.
+    /// Cuts off the last block of the file, and restores the length of the file.
     Cut,
-    /// Take or release the lock of the file.
+    /// Takes or releases the lock of the file.
     Lock {
         lock: bool,
         wait_ms: u32,
     },
-    /// Under the lock, each time: read a number and write the next one.
+    /// Reads a number and writes the next one, each time under the lock.
     Count {
         rounds: u32,
         block: u32,
@@ -72,43 +73,43 @@ pub enum Ask {
         name: u32,
         act: Act,
     },
-    /// All is done. The ranks learn what was found.
+    /// Everything is done. The ranks are sent the findings.
     End(Option<Box<CoherenceFindings>>),
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct FreeRun {
     pub rank: u32,
-    /// None reads only.
+    /// `None` only reads.
     pub write: Option<WriteMode>,
     pub read: ReadMode,
     pub first_block: u32,
     pub blocks: u32,
     pub operations: u32,
     pub milliseconds: u32,
-    /// Its first version; one for each operation is its own.
+    /// First version; each operation has its own.
     pub first_version: u64,
     pub seed: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Act {
-    /// Create it; an error if it exists.
+    /// Creates the file; an error if it exists.
     Create,
     Remove,
     RenameTo(u32),
-    /// Cut or extend it to this size.
+    /// Cuts or extends the file to this size.
     Resize(u64),
     Chmod(u32),
-    /// Append records with this tag.
+    /// Appends records with this tag.
     Append {
         tag: u8,
         records: u32,
     },
-    /// Which records are in it.
+    /// Counts the records in the file.
     CountRecords,
     Look,
-    /// Whether the directory lists it.
+    /// Asks whether the directory lists the name.
     List,
 }
 
@@ -128,11 +129,11 @@ pub enum Answer {
     Locked(bool),
     Look(Option<Look>),
     Listed(bool),
-    /// Records of each of two tags, and those that are neither.
+    /// Records of each of two tags, and of neither.
     Records(u32, u32, u32),
-    /// The error of the kernel.
+    /// Error of the kernel.
     Failed(i32),
-    /// It is nothing that a rank does.
+    /// The request is not one that a rank performs.
     Refused,
 }
 
@@ -141,13 +142,13 @@ pub enum Answer {
 pub struct Step {
     pub is_write: bool,
     pub block: u32,
-    /// What was read; none where it was no version.
+    /// Version that was read; none if it was not a version.
     pub version: Option<u64>,
     pub start_ns: u64,
     pub end_ns: u64,
 }
 
-/// What a name leads to.
+/// Size and mode of the file that a name leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Look {
     pub bytes: u64,

@@ -1,5 +1,5 @@
-//! Which writes of data others see: handed over one by one, in a free run, and beside neighbours in
-//! the same block.
+//! Visibility of data writes to others: handed over one by one, in a free run, and next to
+//! neighbours in the same block.
 
 use std::collections::BTreeSet;
 
@@ -13,12 +13,12 @@ use super::session::{Outcome, REFUSED, Session, Tried};
 use super::stamp::Content;
 use crate::CheckError;
 
-/// Late rounds that show enough.
+/// Number of late rounds that suffices.
 pub const LATE_ROUNDS: u32 = 3;
 const FREE_RUN_BLOCKS: u32 = 4;
 const NEIGHBOUR_ROUNDS: u32 = 8;
 
-/// Every way to write with every way to read.
+/// Tries every way to write with every way to read.
 pub fn ping_pong(session: &mut Session<'_>) -> Result<(), CheckError> {
     for &write in WriteMode::ALL {
         for &read in ReadMode::ALL {
@@ -34,7 +34,7 @@ pub fn ping_pong(session: &mut Session<'_>) -> Result<(), CheckError> {
     Ok(())
 }
 
-/// The same through the page cache, each under the lock of the file.
+/// Tries the same through the page cache, each access under the lock of the file.
 pub fn fence(session: &mut Session<'_>) -> Result<Outcome, CheckError> {
     handed_over(session, WriteMode::Buffered, ReadMode::Held, true)
 }
@@ -52,7 +52,7 @@ fn handed_over(
     Ok(outcome.unwrap_or_else(no_writer))
 }
 
-/// One rank writes, and another reads.
+/// Has one rank write, and another read.
 #[cfg(test)]
 pub fn one_way(
     session: &mut Session<'_>,
@@ -67,7 +67,7 @@ pub fn no_writer() -> Outcome {
     Outcome::new(Class::Unknown, "no rank can write")
 }
 
-/// A writer that tells a reader, after each write, to look.
+/// A writer that tells a reader after each write to look.
 #[derive(Clone, Copy, Debug)]
 struct HandOver {
     writer: usize,
@@ -76,18 +76,18 @@ struct HandOver {
     read: ReadMode,
     locked: bool,
     block: u32,
-    /// Earlier versions are what was there before.
+    /// Versions before this one are those that existed before.
     first_version: u64,
 }
 
-/// What was seen of it.
+/// Observations of a hand-over.
 #[derive(Debug, Default)]
 struct Seen {
     history: Vec<Operation>,
     lags: Vec<u64>,
     stale: u64,
     late_rounds: u32,
-    /// The weakest, and what it rests on.
+    /// The weakest class, and its evidence.
     worst: Option<(Class, String)>,
 }
 
@@ -113,7 +113,7 @@ impl HandOver {
     fn run(&self, session: &mut Session<'_>) -> Result<Outcome, CheckError> {
         let mut seen = Seen::default();
         let (writer, reader, block) = (self.writer, self.reader, self.block);
-        // An exclusive lock takes a descriptor that can write.
+        // An exclusive lock requires a descriptor that can write.
         let opened = if self.locked {
             session.open_all(&[writer, reader])?
         } else {
@@ -144,7 +144,7 @@ impl HandOver {
         Ok(self.outcome(seen))
     }
 
-    /// One write and the reads until it is seen. An outcome if that ends the case.
+    /// Performs one write and the reads until it is seen. Returns an outcome if that ends the case.
     fn round(
         &self,
         session: &mut Session<'_>,
@@ -219,10 +219,10 @@ impl HandOver {
         }))
     }
 
-    /// Whether the reader reads this version now.
+    /// Returns whether the reader reads this version now.
     fn reads(&self, session: &mut Session<'_>, version: u64, seen: &mut Seen) -> Tried<bool> {
         let content = self.look(session, self.read, seen)?;
-        // What is torn is judged, and not waited for.
+        // A torn block is judged, not waited for.
         Ok(content.map(|it| !matches!(it, Content::Whole(found) if found != version)))
     }
 
@@ -260,7 +260,8 @@ impl HandOver {
         Ok(Ok(content))
     }
 
-    /// Whether a read by other means returns it. It is no part of the history.
+    /// Returns whether a read by other means returns the version. That read is not part of the
+    /// history.
     fn shows(
         &self,
         session: &mut Session<'_>,
@@ -271,7 +272,7 @@ impl HandOver {
         Ok(read.is_ok_and(|(content, _)| content == Content::Whole(version)))
     }
 
-    /// What would have shown the version.
+    /// Returns what would have shown the version.
     fn cures(&self, session: &mut Session<'_>, version: u64) -> Result<String, CheckError> {
         let mut cures = Vec::new();
         if self.read != ReadMode::Direct && self.shows(session, ReadMode::Direct, version)? {
@@ -322,7 +323,7 @@ impl HandOver {
     }
 }
 
-/// All ranks read and write the same blocks as fast as they can.
+/// Has all ranks read and write the same blocks as fast as they can.
 pub fn free_run(session: &mut Session<'_>) -> Result<(), CheckError> {
     let cases = [
         (WriteMode::Buffered, ReadMode::Held),
@@ -388,12 +389,13 @@ fn free_run_of(
     Ok(judged(&history, &mixed))
 }
 
-/// The version, or the initial one for what other cases wrote to the same block before.
+/// Returns the version, or the initial one for data that other cases wrote to the same block
+/// before.
 fn since(first_version: u64, version: u64) -> u64 {
     if version < first_version { INITIAL } else { version }
 }
 
-/// The class of a history, and of reads that returned no version of their block.
+/// Judges a history, and reads that returned no single version of their block.
 fn judged(history: &[Operation], mixed: &[Operation]) -> Outcome {
     let ranks: BTreeSet<u32> = history.iter().map(|it| it.rank).collect();
     let blocks: BTreeSet<u32> = history.iter().map(|it| it.register).collect();
@@ -404,7 +406,7 @@ fn judged(history: &[Operation], mixed: &[Operation]) -> Outcome {
         let reads = mixed.len();
         what = format!("{what}, {reads} reads overlapped a write and returned parts of it");
     }
-    // A read while a write is under way may return parts of both, unless reads are atomic.
+    // A read during a write may return parts of both, unless reads are atomic.
     let is_torn = |read: &&Operation| {
         !history.iter().any(|it| {
             it.is_write
@@ -446,7 +448,7 @@ fn judged(history: &[Operation], mixed: &[Operation]) -> Outcome {
     }
 }
 
-/// `rank 1 read v40 203 ms after v41 was there at rank 0`.
+/// Formats `rank 1 read v40 203 ms after v41 was there at rank 0`.
 fn shown(found: &Contradiction) -> String {
     let (first, second) = (&found.first, &found.second);
     let gap = format_ns(found.gap_ns() as f64);
@@ -454,7 +456,7 @@ fn shown(found: &Contradiction) -> String {
     format!("rank {b} read v{} {gap} after v{} was there at rank {a}", second.value, first.value)
 }
 
-/// Two ranks write different sectors of the same block: does one undo the other?
+/// Has two ranks write different sectors of the same block: does one undo the other?
 pub fn false_sharing(session: &mut Session<'_>) -> Result<(), CheckError> {
     let writers = session.opened.iter().copied().filter(|&it| session.ranks[it].can_write);
     let writers: Vec<usize> = writers.collect();

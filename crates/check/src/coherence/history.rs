@@ -1,18 +1,18 @@
-//! Whether a history of reads and writes can be explained by one register an address. Pure.
+//! Tests whether a history of reads and writes can be explained by one register per address. Pure.
 //!
-//! All values are different, so that each read names the write that it returns. A history is then
-//! decided in O(n log n) (Gibbons and Korach, *Testing Shared Memories*, SIAM J. Comput. 26(4),
-//! 1997): a write and its reads are a *cluster*, with a zone from the earliest end to the latest
-//! start of its operations. Forward zones (earliest end before latest start) must not overlap, and
-//! no backward zone may lie inside a forward one. Two clusters contradict each other otherwise:
-//! each has an operation that ended before one of the other started.
+//! All values are different, so each read identifies the write whose value it returns. A history is
+//! then decided in O(n log n) (Gibbons and Korach, *Testing Shared Memories*, SIAM J. Comput.
+//! 26(4), 1997): a write and its reads are a *cluster*, with a zone from the earliest end to the
+//! latest start of its operations. Forward zones (earliest end before latest start) must not
+//! overlap, and no backward zone may be inside a forward one. Otherwise two clusters contradict
+//! each other: each has an operation that ended before one of the other started.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
-/// The value of a register before anything is written to it.
+/// Value of a register before anything is written to it.
 pub const INITIAL: u64 = 0;
-/// The end of an operation that was not acknowledged: it may have taken effect at any time.
+/// End of an operation that was not acknowledged: it may have taken effect at any time.
 pub const NEVER: u64 = u64::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Operation {
     pub is_write: bool,
     /// Different in every write, and never [`INITIAL`] there.
     pub value: u64,
-    /// Later than 0, which is when the initial value was written.
+    /// Greater than 0, the time at which the initial value was written.
     pub start_ns: u64,
     pub end_ns: u64,
 }
@@ -39,7 +39,7 @@ pub enum Fault {
     Ambiguous,
 }
 
-/// What no order of operations explains: the second should have seen the first.
+/// Two operations that no order explains: the second should have seen the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contradiction {
     pub fault: Fault,
@@ -48,7 +48,7 @@ pub struct Contradiction {
 }
 
 impl Contradiction {
-    /// How long before the start of the second the first had ended.
+    /// Returns how long before the start of the second the first had ended.
     pub fn gap_ns(&self) -> u64 {
         self.second.start_ns.saturating_sub(self.first.end_ns)
     }
@@ -57,7 +57,7 @@ impl Contradiction {
 /// A write with the reads that return it.
 #[derive(Clone, Copy, Debug)]
 struct Cluster {
-    /// The write; none of the initial value.
+    /// The write; `None` for the initial value.
     write: Option<Operation>,
     /// The operation that ends first.
     earliest: Operation,
@@ -67,8 +67,8 @@ struct Cluster {
 
 type Index = HashMap<u64, usize, BuildHasherDefault<DefaultHasher>>;
 
-/// What contradicts one register an address in real time (linearizability): the pair with the
-/// longest gap of those found. None when the history is linearizable.
+/// Returns a contradiction to one register per address in real time (linearizability): the pair
+/// with the longest gap of those found. `None` if the history is linearizable.
 pub fn contradiction(history: &[Operation]) -> Option<Contradiction> {
     let mut sorted: Vec<Operation> = history.to_vec();
     sorted.sort_unstable_by_key(|it| it.register);
@@ -88,7 +88,7 @@ pub fn contradiction(history: &[Operation]) -> Option<Contradiction> {
     worst
 }
 
-/// The clusters of one register.
+/// Returns the clusters of one register.
 fn clusters(operations: &[Operation]) -> Result<Vec<Cluster>, Contradiction> {
     let mut index = Index::default();
     let mut clusters: Vec<Cluster> = Vec::new();
@@ -149,7 +149,7 @@ fn of_zones(clusters: Vec<Cluster>) -> Option<Contradiction> {
             worst = Some(found);
         }
     };
-    // Each is compared with the one that reaches furthest of those that begin before it.
+    // Each is compared with the furthest-reaching of those that begin before it.
     let mut furthest: Option<Cluster> = None;
     for zone in &forward {
         if let Some(before) = &furthest
@@ -161,7 +161,7 @@ fn of_zones(clusters: Vec<Cluster>) -> Option<Contradiction> {
             furthest = Some(*zone);
         }
     }
-    // The furthest end of the zones up to each.
+    // The furthest end of the zones up to each one.
     let mut reach: Vec<usize> = Vec::with_capacity(forward.len());
     for (number, zone) in forward.iter().enumerate() {
         let before = reach.last().copied();
@@ -179,10 +179,10 @@ fn of_zones(clusters: Vec<Cluster>) -> Option<Contradiction> {
     worst
 }
 
-/// Two clusters each of which has to be before the other.
+/// Returns the contradiction of two clusters, each of which must precede the other.
 fn between(a: &Cluster, b: &Cluster) -> Contradiction {
     let stale = |first, second| Contradiction { fault: Fault::Stale, first, second };
-    // The operation of the newer value that was over, and the one that returned the older value.
+    // The operation of the newer value that had ended, and the one that returned the older value.
     let (b_first, a_first) = (stale(b.earliest, a.latest), stale(a.earliest, b.latest));
     let is_before = |one: &Cluster, other: &Cluster| match (one.write, other.write) {
         (None, _) => true,
@@ -197,9 +197,9 @@ fn between(a: &Cluster, b: &Cluster) -> Contradiction {
     if a_decides || a_first.gap_ns() > b_first.gap_ns() { a_first } else { b_first }
 }
 
-/// What contradicts one order of the writes of each address that every rank sees, late or not
-/// (sequential consistency of each register): two operations of one rank, the second of which goes
-/// back to an older value. `history` has the operations of each rank in their order.
+/// Returns a contradiction to one order of the writes of each address that every rank sees, late or
+/// not (sequential consistency of each register): two operations of one rank, the second of which
+/// goes back to an older value. `history` has the operations of each rank in order.
 pub fn regression(history: &[Operation]) -> Option<Contradiction> {
     let mut sorted: Vec<Operation> = history.to_vec();
     sorted.sort_by_key(|it| (it.register, it.rank));
@@ -216,7 +216,7 @@ fn regression_of_one(operations: &[Operation]) -> Option<Contradiction> {
         }
         writes.push(Some(*write));
     }
-    // Where a rank goes on from one value to another, that is their order. All follow the initial.
+    // If a rank goes from one value to another, that is their order. All follow the initial value.
     let mut after: Vec<Vec<(usize, Operation, Operation)>> = vec![Vec::new(); writes.len()];
     let mut before_count = vec![0_usize; writes.len()];
     for of_rank in operations.chunk_by(|a, b| a.rank == b.rank) {
@@ -233,7 +233,7 @@ fn regression_of_one(operations: &[Operation]) -> Option<Contradiction> {
                     after[from].push((at, first, operation));
                     before_count[at] += 1;
                 }
-                // It read its own write before it wrote.
+                // The rank read its own write before it wrote.
                 Some((_, second)) if operation.is_write => {
                     let first = operation;
                     return Some(Contradiction { fault: Fault::FromFuture, first, second });
@@ -257,7 +257,7 @@ fn regression_of_one(operations: &[Operation]) -> Option<Contradiction> {
     if left == 0 {
         return None;
     }
-    // Of the edges of the circle, one that goes back in time.
+    // An edge of the cycle that goes back in time.
     let circle = (0..writes.len()).filter(|&at| before_count[at] > 0);
     let edges = circle.flat_map(|at| after[at].iter().map(move |edge| (at, edge)));
     let started = |at: usize| writes[at].map_or(0, |write| write.start_ns);

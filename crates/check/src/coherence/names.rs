@@ -1,4 +1,5 @@
-//! Which changes of names and attributes others see, and whether what must be exclusive is.
+//! Visibility of changes of names and attributes to others, and exclusion of operations that must
+//! be exclusive.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use super::session::{Outcome, REFUSED, Session, Tried};
 use super::stamp::Content;
 use crate::CheckError;
 
-/// What is tried with two ranks.
+/// A case with two ranks.
 type OfTwo = fn(&mut Session<'_>, (usize, usize)) -> Result<Outcome, CheckError>;
 
 const RACES: u32 = 8;
@@ -23,7 +24,7 @@ const SIZE: u64 = 12_345;
 const LESS: u64 = 4_321;
 const MODE: u32 = 0o400;
 
-/// A change by one rank, and what the other has to see then.
+/// A change by one rank that the other has to see afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     Create,
@@ -75,7 +76,7 @@ pub fn all(session: &mut Session<'_>) -> Result<(), CheckError> {
     Ok(())
 }
 
-/// Locks, for ranks that can all write to the file.
+/// Tries locks, with ranks that can all write to the file.
 pub fn locks(session: &mut Session<'_>) -> Result<(), CheckError> {
     let writers = session.opened.iter().copied().filter(|&it| session.ranks[it].can_write);
     let writers: Vec<usize> = writers.collect();
@@ -107,7 +108,7 @@ pub fn changed(
     let (writer, reader) = ranks;
     let (mut lags, mut late) = (Vec::new(), 0);
     let mut worst = (Class::Linearizable, String::new());
-    // A few rounds: each makes and removes a file.
+    // Only a few rounds, because each makes and removes a file.
     let rounds = session.rounds.clamp(2, 10) / 2;
     for _ in 0..rounds {
         let (name, other) = (session.name(), session.name());
@@ -157,10 +158,10 @@ pub fn changed(
     Ok(Outcome { operations, stale: late, lags, ..Outcome::new(class, evidence) })
 }
 
-/// Why a change was not tried.
+/// Reason why a change was not tried.
 enum Stop {
     Failed(&'static str, usize, i32),
-    /// The file that it is about was not seen for so long.
+    /// The file that the change applies to was not seen within these nanoseconds.
     Unseen(u64),
 }
 
@@ -197,7 +198,7 @@ fn one_change(
             Err(errno) => return Ok(Err(Stop::Failed("stat", reader, errno))),
         }
     }
-    // What the reader knows now may be what it says later.
+    // What the reader knows now may be its answer later.
     if let Err(errno) = sees(session, change, reader, (name, other))? {
         return Ok(Err(Stop::Failed("stat", reader, errno)));
     }
@@ -218,7 +219,7 @@ fn one_change(
     Ok(waited.map_err(|errno| Stop::Failed("stat", reader, errno)))
 }
 
-/// Whether the reader sees what the change makes.
+/// Returns whether the reader sees the result of the change.
 fn sees(
     session: &mut Session<'_>,
     change: Change,
@@ -258,7 +259,7 @@ fn look(
     }))
 }
 
-/// Both create the same name: only one may succeed.
+/// Has both ranks create the same name: only one may succeed.
 fn exclusive(session: &mut Session<'_>, (a, b): (usize, usize)) -> Result<Outcome, CheckError> {
     let mut wrong = 0_u64;
     for _ in 0..RACES {
@@ -286,7 +287,7 @@ fn exclusive(session: &mut Session<'_>, (a, b): (usize, usize)) -> Result<Outcom
     Ok(Outcome { operations, stale: wrong, ..Outcome::new(class, evidence) })
 }
 
-/// Both append to the same file at the same time: no record may be lost.
+/// Has both ranks append to the same file at the same time: no record may be lost.
 fn append(session: &mut Session<'_>, (a, b): (usize, usize)) -> Result<Outcome, CheckError> {
     let name = session.name();
     if let Err(errno) = session.ask(a, Ask::Name { name, act: Act::Create })? {
@@ -333,7 +334,8 @@ fn append(session: &mut Session<'_>, (a, b): (usize, usize)) -> Result<Outcome, 
     Ok(Outcome { operations: total.into(), ..Outcome::new(class, evidence) })
 }
 
-/// While one has the lock the other does not get it, and after that it does.
+/// Takes the lock in turns: while one rank has it the other must not get it, and after that it
+/// must.
 fn exclusion(session: &mut Session<'_>, (a, b): (usize, usize)) -> Result<Outcome, CheckError> {
     let (mut both, mut lost) = (0_u64, 0_u64);
     for round in 0..RACES {
@@ -359,7 +361,7 @@ fn exclusion(session: &mut Session<'_>, (a, b): (usize, usize)) -> Result<Outcom
     Ok(Outcome { operations, stale: both, ..Outcome::new(class, evidence) })
 }
 
-/// Both count on the same number, each step under the lock.
+/// Has both ranks increment the same number, each step under the lock.
 fn counter(session: &mut Session<'_>, (a, b): (usize, usize)) -> Result<Outcome, CheckError> {
     let block = session.blocks(1);
     if let Err(errno) = session.write(a, WriteMode::Fdatasync, block, INITIAL)? {

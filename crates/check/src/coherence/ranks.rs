@@ -12,13 +12,13 @@ use super::ask::{Answer, Ask, Reply};
 use crate::CheckError;
 use crate::meet::{Link, SILENCE};
 
-/// Messages with which the distance of two clocks is measured.
+/// Number of messages with which the offset between two clocks is measured.
 const PINGS: usize = 50;
 
 #[derive(Debug)]
 pub struct Rank {
     way: Way,
-    /// How far its clock is ahead of that of rank 0, and how wrong that may be.
+    /// How far its clock is ahead of that of rank 0, and the maximum error of that, in nanoseconds.
     pub ahead_ns: i64,
     pub bound_ns: u64,
     pub can_write: bool,
@@ -31,11 +31,12 @@ enum Way {
 }
 
 impl Rank {
-    /// A thread of this process.
+    /// Starts a thread of this process.
     pub fn thread(mut agent: Agent) -> Result<Self, CheckError> {
         let (asks, to_agent) = channel::<Ask>();
         let (from_agent, replies) = channel();
-        // It is not waited for: its storage may hang. It cleans up when nothing asks any more.
+        // It is not waited for, because its storage may hang. It cleans up once no more requests
+        // arrive.
         let work = move || {
             for ask in to_agent {
                 let reply = agent.answer(&ask);
@@ -51,8 +52,8 @@ impl Rank {
         Ok(rank)
     }
 
-    /// A process that joined. Measures how far its clock is ahead: of many round trips, the
-    /// shortest leaves the least room.
+    /// Adopts a process that joined. Measures how far its clock is ahead: of many round trips, the
+    /// shortest has the smallest error.
     pub fn process(link: Link) -> Result<Self, CheckError> {
         let mut rank = Self { way: Way::Process(link), ahead_ns: 0, bound_ns: 0, can_write: false };
         let mut shortest_ns = u64::MAX;
@@ -94,22 +95,22 @@ impl Rank {
         Ok(self.receive()?.answer)
     }
 
-    /// An instant of its clock on that of rank 0, at the earliest and at the latest.
+    /// Converts a time of its clock to that of rank 0, at the earliest and at the latest.
     pub fn at_ns(&self, its_ns: u64) -> (u64, u64) {
         let ns = its_ns.saturating_add_signed(self.ahead_ns.saturating_neg());
         (ns.saturating_sub(self.bound_ns).max(1), ns.saturating_add(self.bound_ns))
     }
 }
 
-/// Does what rank 0 asks over `link` until it says that all is done. What it found, unless it
-/// ended early or `interrupted` says so.
+/// Does what rank 0 asks over `link` until it says that all is done. Returns the findings of rank
+/// 0, unless it ended early or was interrupted.
 pub fn serve(
     mut agent: Agent,
     link: &mut Link,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<Option<CoherenceFindings>, CheckError> {
     const SLICE: Duration = Duration::from_millis(200);
-    /// Rank 0 asks without a pause.
+    /// Rank 0 asks without pauses.
     const IDLE_SLICES: u32 = 300;
     let mut idle = 0;
     while idle < IDLE_SLICES && !interrupted() {

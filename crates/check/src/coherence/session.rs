@@ -1,4 +1,4 @@
-//! One check under way: the ranks, what was found so far, and when it has to end.
+//! A check in progress: the ranks, the findings so far, and when it has to end.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,9 +14,9 @@ use super::stamp::Content;
 use crate::CheckError;
 use crate::evidence::name_of;
 
-/// How long the same descriptor is asked before the file is opened again.
+/// Time for which the same descriptor is read before the file is opened again.
 const HELD_PATIENCE: Duration = Duration::from_millis(50);
-/// Later than this, what is fresh is so because time passed.
+/// Data that becomes fresh later than this does so because time passed.
 const SOON_NS: u64 = 1_000_000_000;
 
 pub struct Session<'a> {
@@ -41,21 +41,21 @@ pub struct Session<'a> {
 pub type Tried<T> = Result<Result<T, i32>, CheckError>;
 
 impl Session<'_> {
-    /// Whether nothing more should be tried.
+    /// Returns whether nothing more should be tried.
     pub fn is_over(&mut self) -> bool {
         let late = Instant::now() > self.until;
         self.unfinished |= late;
         late || self.observer.interrupted().is_some()
     }
 
-    /// Versions that nothing else has.
+    /// Returns the first of `count` versions that are unique.
     pub fn versions(&mut self, count: u32) -> u64 {
         let first = self.next_version;
         self.next_version += u64::from(count);
         first
     }
 
-    /// Blocks that nothing used before, as far as there are enough.
+    /// Returns the first of `count` blocks that were not used before, as long as there are enough.
     pub fn blocks(&mut self, count: u32) -> u32 {
         if self.next_block + count > BLOCKS {
             self.next_block = 0;
@@ -74,7 +74,7 @@ impl Session<'_> {
         Ok(as_tried(self.ranks[rank].ask(ask)?))
     }
 
-    /// The same of several ranks at the same time.
+    /// Asks several ranks at the same time.
     pub fn ask_all(
         &mut self,
         asks: Vec<(usize, Ask)>,
@@ -86,13 +86,14 @@ impl Session<'_> {
         ranks.into_iter().map(|rank| Ok(as_tried(self.ranks[rank].receive()?.answer))).collect()
     }
 
-    /// Has a rank open the file again, to write too or only to read. An outcome if it cannot.
+    /// Has a rank open the file again, for writing too or only for reading. Returns an outcome if
+    /// it cannot.
     pub fn open(&mut self, rank: usize, to_write: bool) -> Result<Result<(), Outcome>, CheckError> {
         let opened = self.ask(rank, Ask::Open { to_write })?;
         Ok(opened.map(drop).map_err(|errno| Outcome::failed("open", rank, errno)))
     }
 
-    /// Has ranks open the file again, to write too.
+    /// Has ranks open the file again, for writing too.
     pub fn open_all(&mut self, ranks: &[usize]) -> Result<Result<(), Outcome>, CheckError> {
         for &rank in ranks {
             if let Err(outcome) = self.open(rank, true)? {
@@ -102,7 +103,7 @@ impl Session<'_> {
         Ok(Ok(()))
     }
 
-    /// Has one rank open the file again to write, and another only to read.
+    /// Has one rank open the file again for writing, and another only for reading.
     pub fn open_pair(
         &mut self,
         writer: usize,
@@ -114,7 +115,7 @@ impl Session<'_> {
         }
     }
 
-    /// Writes a version, as rank 0 times it.
+    /// Writes a version, timed by rank 0.
     pub fn write(
         &mut self,
         rank: usize,
@@ -135,7 +136,7 @@ impl Session<'_> {
         Ok(answer.map(|_| operation))
     }
 
-    /// Reads a block. The version is that of the operation where it is whole.
+    /// Reads a block. If the block is whole, its version is that of the operation.
     pub fn read(&mut self, rank: usize, mode: ReadMode, block: u32) -> Tried<(Content, Operation)> {
         let start_ns = now_ns();
         let answer = self.ask(rank, Ask::Read { mode, block })?;
@@ -148,8 +149,8 @@ impl Session<'_> {
         }))
     }
 
-    /// Asks again and again until the answer is `wanted`. How long that took from `since_ns` on;
-    /// none if the patience ended first, and zero if the first answer was it.
+    /// Asks repeatedly until the answer is `wanted`. Returns how long that took from `since_ns` on;
+    /// none if the patience ended first, and zero if the first answer was wanted.
     pub fn wait_for(
         &mut self,
         since_ns: u64,
@@ -176,8 +177,8 @@ impl Session<'_> {
         }
     }
 
-    /// Waits until reads in this mode show what the writer did. Where a descriptor stays open it is
-    /// not waited for long before the file is opened again.
+    /// Waits until reads in this mode show what the writer did. If a descriptor stays open, the
+    /// wait is short before the file is opened again.
     pub fn wait_to_see(
         &mut self,
         read: ReadMode,
@@ -202,8 +203,8 @@ impl Session<'_> {
         }))
     }
 
-    /// The weakest that comes of pairs of a rank that writes and one that looks: the first with
-    /// each other, both ways. None if no rank can write.
+    /// Returns the weakest outcome of pairs of a writing and a reading rank: the first rank with
+    /// each other, both ways. `None` if no rank can write.
     pub fn both_ways(
         &mut self,
         among: &[usize],
@@ -220,7 +221,7 @@ impl Session<'_> {
                 Some(known) => known.and(found),
                 None => found,
             };
-            // The other way would only wait as long.
+            // The other way would only wait just as long.
             if both.class == Class::Never {
                 return Ok(Some(both));
             }
@@ -264,7 +265,7 @@ impl Session<'_> {
     }
 }
 
-/// What a rank does not do: to rank 0 an operation that is not supported.
+/// Error of a request that a rank does not perform: to rank 0, an unsupported operation.
 pub const REFUSED: i32 = rustix::io::Errno::OPNOTSUPP.raw_os_error();
 
 fn as_tried(answer: Answer) -> Result<Answer, i32> {
@@ -278,7 +279,7 @@ fn as_tried(answer: Answer) -> Result<Answer, i32> {
 #[derive(Clone, Copy, Debug)]
 pub struct Waited {
     pub lag_ns: Option<u64>,
-    /// Answers that were not it.
+    /// Number of answers before the wanted one.
     pub late: u64,
 }
 
@@ -293,7 +294,7 @@ impl Waited {
     }
 }
 
-/// What came of one case.
+/// Result of one case.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub class: Class,
@@ -311,15 +312,15 @@ impl Outcome {
         Self { class, evidence, operations: 0, stale: 0, lags, contradiction: None, errno: None }
     }
 
-    /// It could not be tried: this rank got an error.
+    /// Returns the outcome of a case that could not be tried because this rank got an error.
     pub fn failed(doing: &str, rank: usize, errno: i32) -> Self {
         let evidence = format!("{doing} at rank {rank}: {}", name_of(errno));
         Self { errno: Some(errno), ..Self::new(Class::Unknown, evidence) }
     }
 
-    /// The weaker of both, with the operations of both.
+    /// Returns the weaker of both, with the operations of both.
     pub fn and(self, other: Self) -> Self {
-        // What could not be tried says less than what was.
+        // A case that could not be tried says less than one that was.
         let weight = |it: &Self| if it.class == Class::Unknown { None } else { Some(it.class) };
         let is_weaker = weight(&other) > weight(&self);
         let (mut kept, left) = if is_weaker { (other, self) } else { (self, other) };

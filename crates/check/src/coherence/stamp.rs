@@ -1,4 +1,4 @@
-//! The content of a block: each sector says which check wrote which version of it. Pure.
+//! Content of a block: each sector records which check wrote which version of it. Pure.
 
 use blockstone_base::rng;
 use serde::{Deserialize, Serialize};
@@ -8,17 +8,17 @@ use super::history::INITIAL;
 pub const BLOCK_BYTES: usize = 4096;
 pub const SECTOR_BYTES: usize = 512;
 const SECTORS: usize = BLOCK_BYTES / SECTOR_BYTES;
-/// What every sector begins with.
+/// First bytes of every sector.
 const MAGIC: [u8; 8] = *b"BSTNcohr";
 
-/// What a block or sector holds.
+/// Content of a block or sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Content {
-    /// One version in all of it; [`INITIAL`] is zeros, or what another check wrote.
+    /// A single version throughout; [`INITIAL`] is zeros, or data of another check.
     Whole(u64),
     /// Sectors of different versions.
     Mixed(u64, u64),
-    /// What nobody wrote there.
+    /// Data that no rank wrote there.
     Foreign,
 }
 
@@ -37,7 +37,7 @@ fn write_sector(id: u64, sector: u64, version: u64, out: &mut [u8]) {
     }
 }
 
-/// What is in the sectors from this number on.
+/// Returns the content of the sectors from this number on.
 pub fn read(id: u64, sector: u64, data: &[u8]) -> Content {
     let mut found: Option<u64> = None;
     for (number, data) in (sector..).zip(data.chunks_exact(SECTOR_BYTES)) {
@@ -70,7 +70,7 @@ fn read_sector(id: u64, sector: u64, data: &[u8]) -> Option<u64> {
     is_intact.then_some(if by == id { version } else { INITIAL })
 }
 
-/// Whether a check of coherence wrote this sector.
+/// Returns whether a check of coherence wrote this sector.
 pub fn is_ours(sector: &[u8]) -> bool {
     sector.starts_with(&MAGIC)
 }

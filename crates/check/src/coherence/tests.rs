@@ -1,4 +1,4 @@
-//! What is found of mounts of which it is known what they keep, and for how long.
+//! Findings on mounts whose caching behaviour and lifetime are known.
 
 use std::thread;
 
@@ -11,7 +11,7 @@ struct Quiet;
 
 impl Observer for Quiet {}
 
-/// Longer than what is only late, and a second more in which the machine may be busy.
+/// Longer than what counts as merely late, plus a second in which the machine may be busy.
 const KEPT: Duration = Duration::from_secs(2);
 
 fn plan(mounts: &FuseMounts, patience: Duration) -> Plan {
@@ -26,7 +26,7 @@ fn plan(mounts: &FuseMounts, patience: Duration) -> Plan {
     }
 }
 
-/// What comes of a part of the check, with a rank on each of two mounts.
+/// Runs a part of the check, with a rank on each of two mounts.
 fn tried<T>(
     caches: [FuseCache; 2],
     patience: Duration,
@@ -47,7 +47,7 @@ fn tried<T>(
     found
 }
 
-/// The class of what rank 1 reads after rank 0 wrote.
+/// Returns the class of what rank 1 reads after rank 0 wrote.
 fn class_of(session: &mut Session<'_>, write: WriteMode, read: ReadMode) -> Class {
     let outcome = data::one_way(session, (0, 1), write, read).unwrap();
     assert!(outcome.errno.is_none(), "{outcome:?}");
@@ -77,9 +77,9 @@ fn a_mount_that_drops_pages_when_a_file_is_opened_is_close_to_open() {
         ("truncate/mapped", Class::Reopen),
         ("free-run/direct/direct", Class::Linearizable),
         ("false-sharing/fdatasync", Class::Linearizable),
-        // A page is written as a whole, with what it holds of the neighbour.
+        // A page is written as a whole, with its copy of the neighbour's data.
         ("false-sharing/mapped", Class::Torn),
-        // Each mount has locks, and a size of the file, of its own.
+        // Each mount has its own locks and its own size of the file.
         ("lock/exclusion", Class::Torn),
         ("lock/fence", Class::Never),
         ("name/append", Class::Torn),
@@ -102,7 +102,7 @@ fn a_mount_that_drops_pages_when_a_file_is_opened_is_close_to_open() {
     assert_eq!(std::fs::read_dir(&mounts.paths()[0]).unwrap().count(), 0, "nothing is left");
 }
 
-/// How the descriptors of this process on the file of a mount are open: whether they can write.
+/// Returns for each descriptor of this process on the file of a mount whether it can write.
 fn can_write(mount: &Path) -> Vec<bool> {
     let link = |fd: &PathBuf| std::fs::read_link(fd).is_ok_and(|to| to.starts_with(mount));
     let flags = |fd: PathBuf| {
@@ -114,7 +114,8 @@ fn can_write(mount: &Path) -> Vec<bool> {
     fds.filter(link).filter_map(flags).map(|flags| flags & 3 != 0).collect()
 }
 
-/// A client of NFS that has a file open to write does not see what others write to it.
+/// Checks that readers have nothing open for writing: an NFS client that has a file open for
+/// writing does not see what others write to it.
 #[test]
 fn who_only_reads_has_nothing_open_to_write() {
     require!(Fuse);
@@ -191,7 +192,7 @@ fn mounts_that_keep_nothing_or_all_are_told_apart() {
             let cut = truncate::cut_off(session, read, (0, 1))?;
             assert_eq!(cut.class, Class::Linearizable, "{cut:?}");
         }
-        // What has no pages cannot be mapped.
+        // A file without pages cannot be mapped.
         let outcome = data::one_way(session, (0, 1), WriteMode::Mapped, ReadMode::Held)?;
         assert_eq!((outcome.class, outcome.errno), (Class::Unknown, Some(19)), "{outcome:?}");
         for change in [names::Change::Create, names::Change::Truncate, names::Change::RenameOver] {

@@ -1,4 +1,4 @@
-//! Whether others see that a part of the file was cut off.
+//! Visibility of a truncation to others.
 
 use crate::coherence::findings::{Class, ReadMode, WriteMode};
 use blockstone_base::units::format_ns;
@@ -11,8 +11,8 @@ use super::session::{Outcome, Session};
 use super::stamp::Content;
 use crate::CheckError;
 
-/// One rank cuts off a block with the end of the file and makes the file as long as it was: does
-/// another still read what was there?
+/// Has one rank cut off a block with the end of the file and restore the length of the file: does
+/// another rank still read what was there?
 pub fn all(session: &mut Session<'_>) -> Result<(), CheckError> {
     let ranks = session.opened.clone();
     for &read in ReadMode::ALL {
@@ -44,7 +44,7 @@ pub fn cut_off(
         if let Err(errno) = session.write(writer, WriteMode::Fdatasync, block, version)? {
             return Ok(Outcome::failed("write", writer, errno));
         }
-        // What it reads now is what it may read later.
+        // The reader may later read again what it caches now.
         let _ = session.ask(reader, Ask::Drop { block })?;
         match session.read(reader, read, block)? {
             Ok((Content::Whole(found), _)) if found == version => {}

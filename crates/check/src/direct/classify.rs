@@ -1,4 +1,4 @@
-//! From what was seen of a cell to its class. Success alone is never taken for direct.
+//! Derives the class of a cell from the observations. Success alone is never taken for direct.
 
 use crate::direct::findings::{Class, Operation};
 use blockstone_base::units::{Bytes, counted};
@@ -8,14 +8,14 @@ use crate::evidence::{and_then, of_too_few};
 
 pub const PAGE_BYTES: u64 = 4096;
 
-/// How a file system caches files, as far as that decides what evidence there can be.
+/// Way in which a file system caches files, as far as it determines the possible evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caching {
     /// In the page cache; direct requests take the kernel's common direct path (iomap).
     PageCache,
-    /// In the page cache; direct requests take a path of their own.
+    /// In the page cache; direct requests take the file system's own path.
     OwnPath,
-    /// As before, and a server or another program may cache them again.
+    /// Like `OwnPath`, and a server or another program may cache them too.
     Served,
     /// Elsewhere, or in files of another file system.
     Elsewhere,
@@ -35,7 +35,7 @@ impl Caching {
     }
 }
 
-/// What the kernel counted between two looks.
+/// Counts of the kernel between two samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     pub calls: u64,
@@ -58,28 +58,28 @@ impl Counted {
     }
 }
 
-/// What was seen of one cell.
+/// Observations of one cell.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    /// Those that succeeded.
+    /// Requests that succeeded.
     pub requests: u64,
     pub error: Option<i32>,
     pub in_memory: bool,
     pub caching: Caching,
     /// Whether statx(2) says that no request to this file can be direct.
     pub says_refused: bool,
-    /// Of the file in the page cache before, at most while it was looked at, and after.
+    /// Bytes of the file in the page cache before, at most while it was observed, and after.
     pub before_cached_bytes: Option<u64>,
     pub most_cached_bytes: Option<u64>,
     pub after_cached_bytes: Option<u64>,
     pub counted: Option<Counted>,
     /// Why nothing was counted.
     pub unseen: String,
-    /// Calls that were not counted.
+    /// Number of calls that were not counted.
     pub dropped: u64,
 }
 
-/// The class, and what it rests on.
+/// Returns the class and its evidence.
 pub fn classify(seen: &Seen) -> (Class, String) {
     if seen.requests == 0 {
         let classes = [Class::Refused, Class::Unknown];
@@ -88,7 +88,7 @@ pub fn classify(seen: &Seen) -> (Class, String) {
     and_then(of_served(seen), seen.error)
 }
 
-/// Of requests that succeeded.
+/// Classifies requests that succeeded.
 fn of_served(seen: &Seen) -> (Class, String) {
     if seen.in_memory {
         return (Class::Memory, "the file system keeps files in memory".to_owned());
@@ -106,11 +106,11 @@ fn of_served(seen: &Seen) -> (Class, String) {
     }
 }
 
-/// By what the kernel counted of these very requests.
+/// Classifies by what the kernel counted for these very requests.
 fn by_counts(seen: &Seen, counted: &Counted) -> (Class, String) {
     let Counted { calls, cached_calls, added_pages, direct_ios } = *counted;
     if added_pages > 0 {
-        // Of an overlay, pages are added to a file that the requests do not name.
+        // With an overlay, pages are added to a file that the requests do not name.
         let requests = match cached_calls {
             0 => format!("{calls} requests"),
             some => format!("{some} of {calls} requests"),
@@ -144,8 +144,8 @@ fn by_counts(seen: &Seen, counted: &Counted) -> (Class, String) {
     }
 }
 
-/// Where the kernel does not show its direct path: requests to a file of which nothing is cached
-/// cannot have been answered by pages, if they add none.
+/// Classifies if the kernel does not show its direct path: requests to a file that is not cached at
+/// all cannot have been answered from pages, if they add none.
 fn without_path(seen: &Seen, calls: u64) -> (Class, String) {
     match (seen.before_cached_bytes, seen.after_cached_bytes) {
         (Some(0), Some(0)) => {
@@ -164,7 +164,7 @@ fn without_path(seen: &Seen, calls: u64) -> (Class, String) {
     }
 }
 
-/// By what the page cache holds before, meanwhile and after, which anybody may look at.
+/// Classifies by what the page cache holds before, meanwhile and after, which any user may query.
 fn by_looks(seen: &Seen) -> (Class, String) {
     if seen.says_refused {
         let evidence = "statx(2) says that no request to this file can be direct, and it succeeded";
@@ -194,7 +194,7 @@ fn by_looks(seen: &Seen) -> (Class, String) {
     }
 }
 
-/// Buffered or dropped, by what is left of it.
+/// Classifies as buffered or dropped, by what is left cached.
 fn left(seen: &Seen, evidence: String) -> (Class, String) {
     match (seen.before_cached_bytes, seen.after_cached_bytes) {
         (Some(before), Some(after)) if after > before => {
@@ -232,7 +232,7 @@ pub fn pages(count: u64) -> String {
 mod tests {
     use super::*;
 
-    /// 32 requests that were served on ext4, of which the kernel saw nothing but success.
+    /// Returns 32 requests that succeeded on ext4, of which the kernel showed nothing else.
     fn seen() -> Seen {
         Seen {
             requests: 32,

@@ -1,4 +1,4 @@
-//! The files that processes hold open: what their flags ask for, and what becomes of their I/O.
+//! The files that processes hold open: what their flags request, and what becomes of their I/O.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::File;
@@ -27,29 +27,30 @@ use super::requested;
 use super::witness::Witness;
 use crate::CheckError;
 
-/// Files that are told apart; each is held open twice meanwhile, of the usual 1024 descriptors.
+/// Maximum number of files that are told apart; each is held open twice, out of the usual 1024
+/// descriptors.
 const FILES_MAX: usize = 400;
-/// Time between two looks at which files are open.
+/// Interval between scans of the open files.
 const LOOK: Duration = Duration::from_millis(200);
-/// Time that one look at the page cache of a file may take.
+/// Time limit for one query of the page cache of a file.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// Pages that were added count as dropped when at most one in this number is there afterwards.
+/// Added pages count as dropped if at most one in this number is cached afterwards.
 const FEW: u64 = 10;
 
 #[derive(Clone, Debug)]
 pub struct Processes {
-    /// What is observed, for the report.
+    /// Description of what is observed, for the report.
     pub subject: String,
     /// The process; its children are observed too.
     pub pid: u32,
-    /// For how long their I/O is counted.
+    /// Time for which their I/O is counted.
     pub duration: Duration,
-    /// The settings of the server that it is; empty for other processes.
+    /// Settings of the server, if it is one; empty for other processes.
     pub settings: Vec<(String, String)>,
 }
 
-/// Observes the files of a process and of its children. Fails when there is no such process, or
-/// when this user may not see what it has open.
+/// Observes the files of a process and of its children. Fails if there is no such process, or if
+/// this user may not see what it has open.
 pub fn of_processes(
     processes: &Processes,
     observer: &mut dyn Observer,
@@ -107,7 +108,7 @@ pub fn of_processes(
     })
 }
 
-/// The process and all below it.
+/// Returns the process and all its descendants.
 pub(crate) fn family(root: &Path, pid: u32) -> BTreeSet<u32> {
     let all = account::all(root).into_iter().filter_map(|pid| account::process(root, pid));
     let all: Vec<account::Process> = all.collect();
@@ -129,20 +130,20 @@ type Identity = (u64, u64);
 struct Watch {
     witness: Witness,
     mounts: Mounts,
-    /// The mounts whose files are looked at, as each process sees them.
+    /// Mounts whose files are observed, as each process sees them.
     seen_mounts: HashMap<u32, HashSet<u64>>,
     files: BTreeMap<Identity, Held>,
     unseen: HashSet<Identity>,
 }
 
-/// A file that was seen open, and is held open to look at it.
+/// A file that was seen open, and is held open to observe it.
 #[derive(Debug)]
 struct Held {
     path: String,
     plain: File,
     caching: Caching,
     in_memory: bool,
-    /// Its number among those that the witness watches.
+    /// Number among the files that the witness watches.
     number: Option<usize>,
     /// All descriptors seen, by process and number.
     descriptors: HashSet<PathBuf>,
@@ -205,9 +206,9 @@ impl Watch {
 }
 
 impl Held {
-    /// Opens the file behind a descriptor for looking only.
+    /// Opens the file behind a descriptor for observation only.
     fn open(mounts: &Mounts, path: &Path, is_device: bool) -> io::Result<Self> {
-        // What was a file a moment ago could be a pipe now, which is not opened.
+        // What was a file a moment ago may now be a pipe, which is not opened.
         let plain = BlockFile::open(path, Access::Read, false).map_err(io::Error::other)?;
         let plain = plain.into_file();
         let name = link_target(path).unwrap_or_default();
@@ -229,7 +230,7 @@ impl Held {
     }
 
     fn finding(&self, effect: Option<Effect>, processes: &Processes, unseen: &str) -> OpenFile {
-        // A device has no size but where it ends.
+        // The size of a device is the offset of its end.
         let size_bytes = rustix::fs::seek(&self.plain, SeekFrom::End(0)).unwrap_or(0);
         let cached = match cached::look_at(&self.plain, size_bytes, Instant::now() + PATIENCE) {
             Ok(Look::Cached(cached)) => Some(cached),
@@ -268,8 +269,8 @@ impl Held {
     }
 }
 
-/// All requests to a file. What AIO and `io_uring` asked for is seen only as it enters the direct
-/// path.
+/// Sums all requests to a file. AIO and `io_uring` requests are seen only when they enter the
+/// direct path.
 fn sum(effect: &Effect) -> Calls {
     let (direct, buffered) = (effect.all_direct(), effect.all_buffered());
     let others = effect.direct_ios.unwrap_or(0).saturating_sub(direct.calls);
@@ -280,7 +281,7 @@ fn sum(effect: &Effect) -> Calls {
     }
 }
 
-/// What is known of an open file.
+/// Facts about an open file.
 struct Open<'a> {
     opened: Opened,
     cached: Option<Cached>,
@@ -343,7 +344,7 @@ impl Open<'_> {
         }
     }
 
-    /// Of AIO and `io_uring`, which are no calls for a file.
+    /// Classifies AIO and `io_uring` requests, which are not calls for a file.
     fn asynchronous(&self, entered: u64, other_pages: u64) -> (Class, String) {
         match (entered, other_pages) {
             (0, 0) => (Class::Unknown, "no I/O was seen".to_owned()),
@@ -377,7 +378,7 @@ impl Open<'_> {
         )
     }
 
-    /// Buffered or dropped, by what is left of the pages that were added.
+    /// Classifies as buffered or dropped, by what is left of the added pages.
     fn left(&self, evidence: String, added_pages: u64) -> (Class, String) {
         match self.cached {
             Some(Cached { cached_bytes: 0, .. }) => {
@@ -386,7 +387,7 @@ impl Open<'_> {
             Some(cached) => {
                 let kept = Bytes(cached.cached_bytes);
                 let added_bytes = added_pages.saturating_mul(PAGE_BYTES);
-                // Some of it is always there while requests are served.
+                // Some of it is always cached while requests are served.
                 let few = cached.cached_bytes.saturating_mul(FEW) <= added_bytes;
                 let class = if few { Class::Dropped } else { Class::Buffered };
                 (class, format!("{evidence}; {kept} are cached"))

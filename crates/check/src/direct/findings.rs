@@ -1,5 +1,5 @@
-//! What `check direct` finds: whether I/O that asks to bypass the page cache does, by operation and
-//! shape on a path, or by open file of a process. Data only: it is measured elsewhere.
+//! Findings of `check direct`: whether I/O that asks to bypass the page cache does, by operation
+//! and shape on a path, or by open file of a process. Data only: it is measured elsewhere.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use blockstone_base::named;
 use blockstone_base::rule::Judged;
 
 named! {
-    /// What becomes of I/O that asks to bypass the page cache.
+    /// Result for I/O that asks to bypass the page cache.
     #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     Class {
@@ -30,7 +30,7 @@ named! {
 }
 
 impl Class {
-    /// Whether it went through the page cache.
+    /// Returns whether it went through the page cache.
     pub fn is_cached(self) -> bool {
         matches!(self, Self::Buffered | Self::Dropped)
     }
@@ -64,7 +64,7 @@ impl Operation {
 }
 
 named! {
-    /// How a request lies in the file and in memory.
+    /// Alignment of a request in the file and in memory.
     #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     Shape {
@@ -72,9 +72,9 @@ named! {
         Block = "block",
         /// 512 bytes within a block.
         Sector = "512",
-        /// Whole blocks, from memory 512 bytes behind the beginning of a page.
+        /// Whole blocks, from memory 512 bytes after the start of a page.
         Memory512 = "memory+512",
-        /// Whole blocks, from memory 4 bytes behind the beginning of a page.
+        /// Whole blocks, from memory 4 bytes after the start of a page.
         Memory4 = "memory+4",
     }
 }
@@ -85,36 +85,35 @@ pub struct Cell {
     pub operation: Operation,
     pub shape: Shape,
     pub class: Class,
-    /// What was seen, with numbers.
+    /// Observations, with numbers.
     pub evidence: String,
     /// Requests that succeeded.
     pub requests: u64,
-    /// What the kernel answered to the first that did not: `EINVAL`.
+    /// Error of the first request that failed, such as `EINVAL`.
     pub error: Option<String>,
-    /// Whether statx(2) says that this shape can be direct on this file; null where it says
-    /// nothing.
+    /// Whether statx(2) says that this shape can be direct on this file; null if it does not say.
     pub promised: Option<bool>,
-    /// Pages of 4 KiB that these requests added to the page cache; null where the kernel was not
-    /// asked.
+    /// Pages of 4 KiB that these requests added to the page cache; null if the kernel did not
+    /// count.
     pub added_pages: Option<u64>,
-    /// Times the kernel entered its direct path for them; null where it does not tell.
+    /// Times the kernel entered its direct path for them; null if it does not tell.
     pub direct_ios: Option<u64>,
     /// Bytes of the file in the page cache before and after.
     pub before_cached_bytes: Option<u64>,
     pub after_cached_bytes: Option<u64>,
-    /// Bytes that the kernel charged to this process, as fetched from or going to storage, for each
-    /// byte that was asked for.
+    /// Bytes that the kernel charged to this process, as fetched from or written to storage, per
+    /// requested byte.
     pub charged_ratio: Option<f64>,
 }
 
 impl Cell {
-    /// `overwrite/512`.
+    /// Returns the name of the case: `overwrite/512`.
     pub fn case(&self) -> String {
         format!("{}/{}", self.operation.name(), self.shape.name())
     }
 
-    /// Whether a program may expect it to be direct: it is of whole blocks, or statx(2) says so.
-    /// Who does not want direct I/O to a file has to refuse it.
+    /// Returns whether a program may expect direct I/O: the shape is whole blocks, or statx(2) says
+    /// so. A file system that does not want direct I/O to a file has to refuse it.
     pub fn is_expected(&self) -> bool {
         self.shape == Shape::Block || self.promised == Some(true)
     }
@@ -143,71 +142,73 @@ pub struct OpenFile {
     pub descriptors: u64,
     pub opened: Opened,
     pub sync: SyncFlag,
-    /// What the server's settings ask for; null without a server, or where they do not say.
+    /// Flag that the server's settings request; null without a server, or if they do not say.
     pub requested: Option<Opened>,
-    /// The setting that asks for it.
+    /// The setting that requests it.
     pub setting: Option<String>,
-    /// How the settings ask for its writes to be made durable; null as above.
+    /// Way in which the settings ask for its writes to be made durable; null without a server, or
+    /// if they do not say.
     pub requested_sync: Option<SyncFlag>,
     pub class: Class,
     pub evidence: String,
     pub size_bytes: u64,
-    /// Of it in the page cache; null where the kernel does not tell.
+    /// Bytes of the file in the page cache; null if the kernel does not tell.
     pub cached_bytes: Option<u64>,
     pub dirty_bytes: Option<u64>,
-    /// Reads and writes in the time of observation; null where they were not counted.
+    /// Reads and writes in the time of observation; null if they were not counted.
     pub requests: Option<u64>,
-    /// The share of them that added pages to the page cache.
+    /// Share of these requests that added pages to the page cache.
     pub cached_share: Option<f64>,
 }
 
 impl OpenFile {
-    /// Whether it was opened to bypass the page cache, and its I/O was seen, or may have been
-    /// missed.
+    /// Returns whether it was opened to bypass the page cache, and its I/O was seen, or may have
+    /// been missed.
     pub fn is_expected(&self) -> bool {
         let is_idle = self.requests == Some(0) && self.class == Class::Unknown;
         self.opened != Opened::Buffered && !is_idle
     }
 
-    /// Whether the flags contradict the settings.
+    /// Returns whether the flags contradict the settings.
     pub fn disagrees(&self) -> bool {
         self.requested.is_some_and(|requested| requested != self.opened)
             || self.requested_sync.is_some_and(|requested| requested != self.sync)
     }
 }
 
-/// What `check direct` found.
+/// Findings of `check direct`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DirectFindings {
     /// The path, process or server.
     pub subject: String,
     /// Type of the file system; empty for a device and for processes.
     pub file_system: String,
-    /// Its mount options.
+    /// Mount options of the file system.
     pub mount_options: String,
-    /// What statx(2) says of direct I/O there; none for processes.
+    /// Statement of statx(2) about direct I/O there; none for processes.
     pub statx: Option<String>,
-    /// Whether pages that are added to the page cache are counted in the kernel.
+    /// Whether pages added to the page cache are counted in the kernel.
     pub kernel: Capability,
     pub cells: Vec<Cell>,
     pub files: Vec<OpenFile>,
-    /// Files that could not be looked at.
+    /// Number of files that could not be inspected.
     pub unseen_files: u64,
-    /// Seconds for which processes were observed.
+    /// Time for which processes were observed, in seconds.
     pub observed_s: f64,
-    /// Not all was tried: that would have taken too long.
+    /// Whether something was left out because it would have taken too long.
     pub unfinished: bool,
-    /// The signal that ended it early.
+    /// Signal that ended the check early.
     pub signal: Option<String>,
 }
 
 impl DirectFindings {
-    /// Whether it is about a path, not about processes.
+    /// Returns whether it is about a path, not about processes.
     pub fn is_of_path(&self) -> bool {
         self.statx.is_some()
     }
 
-    /// The class of each case that asks to bypass the page cache and may expect to, by its name.
+    /// Returns the class of each case that asks to bypass the page cache and may expect to, by its
+    /// name.
     pub fn expected(&self) -> impl Iterator<Item = (String, Class)> {
         let cells = self.cells.iter().filter(|cell| cell.is_expected());
         let files = self.files.iter().filter(|file| file.is_expected());

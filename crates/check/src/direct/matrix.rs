@@ -1,4 +1,4 @@
-//! Every operation in every shape, each on a file of its own.
+//! Every operation in every shape, each on its own file.
 
 use std::fs::File;
 use std::path::Path;
@@ -23,15 +23,15 @@ use super::scratch::{self, ScratchFile};
 use super::witness::Witness;
 use crate::CheckError;
 
-/// The least and the largest block: a file system may have larger ones, which nobody requests.
+/// Smallest and largest block: a file system may have larger ones, which are never requested.
 const BLOCKS: (usize, usize) = (4096, 65_536);
 const SECTOR: usize = 512;
 /// No cell starts after this time.
 const LIMIT: Duration = Duration::from_secs(20);
-/// Looking at the page cache of a scratch file takes microseconds.
+/// Time limit for querying the page cache of a scratch file, which takes microseconds.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What was tried on a place, and what statx(2) says there.
+/// Results on a place, and what statx(2) says there.
 #[derive(Debug)]
 pub struct Tried {
     pub cells: Vec<Cell>,
@@ -40,7 +40,7 @@ pub struct Tried {
     pub unfinished: bool,
 }
 
-/// All cells of a directory.
+/// Tries all cells of a directory.
 pub fn all(
     place: &Place<'_>,
     witness: &mut Witness,
@@ -75,7 +75,7 @@ pub fn all(
     Ok(tried)
 }
 
-/// Reads of a file or device, in every shape.
+/// Tries reads of a file or device, in every shape.
 pub fn reads(place: &Place<'_>, witness: &mut Witness) -> Result<Tried, CheckError> {
     let plain = BlockFile::open(place.path, Access::Read, false)?;
     let (bytes, least) = (plain.size_bytes()?, (REQUESTS * BLOCKS.0) as u64);
@@ -94,7 +94,7 @@ pub fn reads(place: &Place<'_>, witness: &mut Witness) -> Result<Tried, CheckErr
     Ok(Tried { cells, statx: said_by(&plain), unfinished: false })
 }
 
-/// The number of a file that the witness watches from now on.
+/// Has the witness watch a file from now on; returns its number.
 fn watched(file: &File, witness: &mut Witness) -> Option<usize> {
     witness.watch(file.try_clone().ok()?)
 }
@@ -109,7 +109,7 @@ fn said_by(file: &File) -> String {
     }
 }
 
-/// One cell to be.
+/// One cell to try.
 #[derive(Debug)]
 struct Trial<'a> {
     place: &'a Place<'a>,
@@ -118,11 +118,11 @@ struct Trial<'a> {
     block: usize,
     plain: &'a File,
     number: Option<usize>,
-    /// The same of the file that has its pages, if that is another.
+    /// File and number for the file that holds its pages, if that is another.
     real: Option<(&'a File, Option<usize>)>,
 }
 
-/// What the requests came to.
+/// Result of the requests.
 #[derive(Debug, Default)]
 struct Done {
     requests: u64,
@@ -179,12 +179,12 @@ impl Trial<'_> {
         })
     }
 
-    /// Offset, length and memory offset of a request.
+    /// Returns offset, length and memory offset of a request.
     fn request(&self, number: usize) -> (u64, usize, usize) {
         let (block, at) = (self.block, (number * self.block) as u64);
         match (self.shape, self.operation) {
             (Shape::Block, _) => (at, block, 0),
-            // One after the other, so that each extends the file.
+            // Consecutive, so that each extends the file.
             (Shape::Sector, Operation::Append) => ((number * SECTOR) as u64, SECTOR, 0),
             (Shape::Sector, _) => (at + SECTOR as u64, SECTOR, 0),
             (Shape::Memory512, _) => (at, block, 512),
@@ -192,7 +192,7 @@ impl Trial<'_> {
         }
     }
 
-    /// Whether statx(2) says that all these requests can be direct.
+    /// Returns whether statx(2) says that all these requests can be direct.
     fn promised(&self) -> Option<bool> {
         match alignment_of(self.plain) {
             Alignment::Unknown => None,
@@ -206,7 +206,7 @@ impl Trial<'_> {
         }
     }
 
-    /// Sends the requests. Where the kernel is not asked, another thread looks at the page cache
+    /// Sends the requests. If the kernel does not count, another thread queries the page cache
     /// meanwhile: pages that are dropped at the end of a request are there in between.
     fn looked_at(
         &self,
@@ -281,7 +281,7 @@ impl Trial<'_> {
         let effects = witness.effects()?;
         let mut effect = *effects.get(self.number?)?;
         if let Some((_, number)) = self.real {
-            // The calls are to one file, and what the kernel does for them is done to the other.
+            // The calls are to one file, but the kernel acts on the other on their behalf.
             let real = effects.get(number?)?;
             effect.direct_ios = real.direct_ios;
             effect.other_pages += real.other_pages;
@@ -290,7 +290,7 @@ impl Trial<'_> {
     }
 }
 
-/// Bytes that the kernel charged to this process so far.
+/// Returns the bytes that the kernel has charged to this process so far.
 fn charged(operation: Operation) -> Option<u64> {
     let io = account::account(Path::new("/"), std::process::id(), None)?.io?;
     Some(if operation.reads() { io.read_bytes } else { io.write_bytes })

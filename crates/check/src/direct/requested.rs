@@ -1,12 +1,12 @@
-//! What the settings of a server ask for: which of its files it opens past the page cache.
+//! Requests in the settings of a server: which of its files it opens past the page cache.
 
 use blockstone_base::load::SyncFlag;
 
 use crate::direct::findings::Opened;
 use blockstone_probe::io::FileType;
 
-/// Whether this file is to be opened with `O_DIRECT`, and the setting that says so; none where the
-/// settings do not say.
+/// Returns whether this file should be opened with `O_DIRECT`, and the setting that says so; `None`
+/// if the settings do not say.
 pub fn by_settings(
     settings: &[(String, String)],
     file: &str,
@@ -16,7 +16,8 @@ pub fn by_settings(
     postgres(settings, file_type).or_else(|| is_innodb(file).then(of_innodb).flatten())
 }
 
-/// Other engines (Aria, `MyISAM`) and the binary log have no such settings.
+/// Returns whether a file belongs to `InnoDB`: other engines (Aria, `MyISAM`) and the binary log
+/// have no such settings.
 fn is_innodb(file: &str) -> bool {
     let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
     ["ibdata", "ib_logfile", "undo"].iter().any(|stem| name.starts_with(stem))
@@ -24,7 +25,8 @@ fn is_innodb(file: &str) -> bool {
         || folder.ends_with("/#innodb_redo")
 }
 
-/// How writes to files of this type are to be made durable; none where the settings do not say.
+/// Returns how writes to files of this type should be made durable; `None` if the settings do not
+/// say.
 pub fn sync_by_settings(settings: &[(String, String)], file_type: FileType) -> Option<SyncFlag> {
     let method = value(settings, "wal_sync_method").filter(|_| file_type == FileType::Redo)?;
     Some(match method {
@@ -46,7 +48,8 @@ fn answer(is_direct: bool, name: &str, value: &str) -> (Opened, String) {
     (opened, format!("{name}={value}"))
 }
 
-/// From version 16 on; before, PostgreSQL opens data files without `O_DIRECT` always.
+/// Reads the setting of PostgreSQL 16 and later; earlier versions always open data files without
+/// `O_DIRECT`.
 fn postgres(settings: &[(String, String)], file_type: FileType) -> Option<(Opened, String)> {
     const NAME: &str = "debug_io_direct";
     let text = value(settings, NAME)?;
@@ -59,7 +62,7 @@ fn postgres(settings: &[(String, String)], file_type: FileType) -> Option<(Opene
     Some(answer(parts.any(|it| it == part), NAME, text))
 }
 
-/// Settings for each kind of file: MariaDB 10.8 (log) and 11.0 (data).
+/// Reads the settings for each kind of file: MariaDB 10.8 (log) and 11.0 (data).
 fn mariadb_11(settings: &[(String, String)], file_type: FileType) -> Option<(Opened, String)> {
     let name = match file_type {
         FileType::Data => "innodb_data_file_buffering",
@@ -70,7 +73,7 @@ fn mariadb_11(settings: &[(String, String)], file_type: FileType) -> Option<(Ope
     Some(answer(matches!(text, "OFF" | "0"), name, text))
 }
 
-/// The one setting of `InnoDB` before. It says nothing of the log.
+/// Reads the single setting of earlier `InnoDB`, which says nothing about the log.
 fn innodb(settings: &[(String, String)], file_type: FileType) -> Option<(Opened, String)> {
     const NAME: &str = "innodb_flush_method";
     let text = value(settings, NAME).filter(|text| !text.is_empty())?;
@@ -133,7 +136,7 @@ mod tests {
         asked(old, Redo, None);
         let fsync = &[("innodb_flush_method", "fsync")];
         asked(fsync, Data, Some((Opened::Buffered, "innodb_flush_method=fsync")));
-        // The newer settings are the ones in force.
+        // The newer settings take effect.
         let new = &[("innodb_flush_method", "O_DIRECT"), ("innodb_data_file_buffering", "ON")];
         asked(new, Data, Some((Opened::Buffered, "innodb_data_file_buffering=ON")));
         let log = &[("innodb_log_file_buffering", "OFF")];

@@ -1,4 +1,4 @@
-//! A scratch file without a name: it is gone when it is closed, also by a kill.
+//! A scratch file without a name: it disappears when it is closed, even if the process is killed.
 
 use std::fs::File;
 use std::io;
@@ -18,24 +18,24 @@ use rustix::io::Errno;
 use super::place::{Place, REQUESTS};
 use crate::CheckError;
 
-/// Of a file that has no name any more, in the three ways in which it is used.
+/// Descriptors of an unlinked file, for the three ways in which it is used.
 #[derive(Debug)]
 pub struct ScratchFile {
-    /// Through the page cache, to prepare it.
+    /// Through the page cache, to prepare the file.
     buffered: BlockFile,
     /// The descriptor under test, or why it cannot be opened.
     pub direct: Result<BlockFile, FileError>,
-    /// To ask about it.
+    /// For queries about the file.
     pub plain: File,
-    /// The file of another file system that has its pages, where it is one of an overlay.
+    /// The file of another file system that has its pages, if it is one of an overlay.
     pub real: Option<File>,
-    /// Shares its blocks.
+    /// Another file that shares its blocks.
     twin: Option<Box<Self>>,
 }
 
 impl ScratchFile {
-    /// A file on which `operation` can be tried in requests of up to `block` bytes; none where the
-    /// file system does not have such a file.
+    /// Prepares a file on which `operation` can be tried in requests of up to `block` bytes; `None`
+    /// if the file system does not support such a file.
     pub fn prepared(
         place: &Place<'_>,
         operation: Operation,
@@ -54,8 +54,8 @@ impl ScratchFile {
                     return Ok(None);
                 }
                 file.fill(block, true)?;
-                // Some file systems keep the flag and compress nothing. The map is made after what
-                // is dirty was written.
+                // Some file systems keep the flag and compress nothing. The map is made after dirty
+                // data was written.
                 if !fiemap::map(&file.plain).is_ok_and(|map| map.encoded_bytes > 0) {
                     return Ok(None);
                 }
@@ -83,7 +83,7 @@ impl ScratchFile {
             }
         }
         file.buffered.fsync().map_err(|e| failed(io::Error::from_raw_os_error(e)))?;
-        // Where there is no cache to drop from, this fails, and that is no fault.
+        // This fails if there is no cache to drop from, which does no harm.
         let _ = file.buffered.drop_cached();
         Ok(Some(file))
     }
@@ -103,7 +103,7 @@ impl ScratchFile {
         Ok(Self { buffered, direct, plain, real, twin: None })
     }
 
-    /// Writes all of it, so that it compresses or not.
+    /// Writes the whole file, with data that compresses or does not.
     fn fill(&self, block: usize, compressible: bool) -> Result<(), CheckError> {
         let mut data = Slot::new(block)?;
         for number in 0..REQUESTS as u64 {
@@ -115,7 +115,7 @@ impl ScratchFile {
         Ok(())
     }
 
-    /// Asks the file system to compress what will be written; false where it does not.
+    /// Asks the file system to compress what will be written; returns false if it does not.
     fn compress(&self) -> bool {
         let Ok(flags) = rustix::fs::ioctl_getflags(&self.plain) else { return false };
         let wanted = flags | IFlags::COMPRESSED;
@@ -136,7 +136,7 @@ fn write_all(file: &BlockFile, offset: u64, data: &[u8]) -> Result<(), FileError
     Ok(())
 }
 
-/// Removes what killed checks left in the moment before their files lost their names.
+/// Removes files that killed checks left in the moment before they were unlinked.
 pub fn remove_orphans(dir: &Path) {
     scratch::remove_orphans(dir, &[]);
 }

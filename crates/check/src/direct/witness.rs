@@ -1,4 +1,4 @@
-//! What the kernel is asked about: pages added to the page cache, and its direct path.
+//! Kernel counters of pages added to the page cache, and of entries to its direct path.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -12,12 +12,12 @@ use crate::evidence::Kernel;
 pub struct Witness(Kernel<EffectTracer>);
 
 impl Witness {
-    /// Of the requests of this process.
+    /// Traces the requests of this process.
     pub fn of_this_process() -> Self {
         Self::of(&BTreeSet::new())
     }
 
-    /// Of those of these processes and their children.
+    /// Traces the requests of these processes and their children.
     pub fn of(tgids: &BTreeSet<u32>) -> Self {
         Self(Kernel::start(|| EffectTracer::start(tgids)))
     }
@@ -30,22 +30,22 @@ impl Witness {
         self.0.get().is_some()
     }
 
-    /// Why it is not there.
+    /// Returns why the witness is not available.
     pub fn why(&self) -> &str {
         self.0.why()
     }
 
-    /// From now on watches this file too; its number. A witness that misses one is none.
+    /// Starts watching this file too; returns its number. A witness that misses a file is lost.
     pub fn watch(&mut self, file: File) -> Option<usize> {
         self.0.ask(|tracer| tracer.watch(file))
     }
 
-    /// What was counted of each file.
+    /// Returns what was counted for each file.
     pub fn effects(&mut self) -> Option<Vec<Effect>> {
         self.0.ask(EffectTracer::effects)
     }
 
-    /// Calls that were not counted.
+    /// Returns the number of calls that were not counted.
     pub fn dropped(&self) -> u64 {
         self.0.get().map_or(0, EffectTracer::dropped)
     }

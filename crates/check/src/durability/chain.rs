@@ -1,4 +1,4 @@
-//! The chain from a path to its devices, and how each handles flushes: as sysfs has it.
+//! The chain from a path to its devices, and how each handles flushes, according to sysfs.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use blockstone_sys::survey;
 
 use crate::CheckError;
 
-/// What lies beneath a path.
+/// The layers beneath a path.
 #[derive(Clone, Debug)]
 pub struct Chain {
     pub target: StorageTarget,
@@ -19,8 +19,8 @@ pub struct Chain {
     pub hostname: String,
 }
 
-/// Fields of `stat` in newer kernels, and the one that counts flushes (kernel documentation,
-/// block/stat).
+/// Number of fields of `stat` in newer kernels, and the index of the one that counts flushes
+/// (kernel documentation, block/stat).
 const STAT_FIELDS: usize = 17;
 const FLUSH_IOS: usize = 15;
 
@@ -36,7 +36,7 @@ impl Chain {
         self.target.kind == PathKind::BlockDevice
     }
 
-    /// Type of the file system; empty for a device.
+    /// Returns the type of the file system; empty for a device.
     pub fn file_system(&self) -> String {
         self.target.file_system.as_ref().map_or_else(String::new, |found| found.kind.clone())
     }
@@ -49,19 +49,19 @@ impl Chain {
         barrier_off(self.target.file_system.as_ref()?)
     }
 
-    /// Flushes that each layer has completed so far.
+    /// Returns the flushes that each layer has completed so far.
     pub fn flushes(&self, root: &Path) -> Vec<Option<u64>> {
         self.layers.iter().map(|layer| flush_ios(root, layer)).collect()
     }
 }
 
-/// The mount option that keeps a file system from flushing its device.
+/// Returns the mount option that keeps a file system from flushing its device.
 fn barrier_off(fs: &FileSystem) -> Option<String> {
     let off: &[&str] = match fs.kind.as_str() {
         "ext3" | "ext4" => &["nobarrier", "barrier=0"],
         "xfs" | "btrfs" | "f2fs" | "nilfs2" => &["nobarrier"],
         "reiserfs" => &["barrier=none"],
-        // It answers fsync(2) at once.
+        // It answers fsync(2) immediately.
         "overlay" => &["volatile"],
         _ => &[],
     };
@@ -87,7 +87,7 @@ fn layer(root: &Path, device: &BlockDevice) -> Layer {
     }
 }
 
-/// The cache as its controller declares it, if that may be asked. In the words of SCSI's.
+/// Returns the cache as the controller declares it, if it can be queried, in SCSI terms.
 fn nvme_cache(root: &Path, disk: &str) -> Option<&'static str> {
     let controllers = nvme::controllers(root).into_iter();
     let mut its = controllers.filter(|it| it.disks.iter().any(|name| name == disk));
@@ -98,7 +98,8 @@ fn nvme_cache(root: &Path, disk: &str) -> Option<&'static str> {
     })
 }
 
-/// Partitions count no flushes, and device-mapper and RAID pass them on uncounted.
+/// Returns the completed flushes. Partitions count none, and device-mapper and RAID pass them on
+/// uncounted.
 fn flush_ios(root: &Path, layer: &Layer) -> Option<u64> {
     if !matches!(layer.kind, DeviceKind::Disk | DeviceKind::Loop) {
         return None;

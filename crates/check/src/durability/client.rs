@@ -1,5 +1,5 @@
-//! The side of the writers: what they had acknowledged is sent to the witness in the order in which
-//! it happened, without waiting for each answer.
+//! The writers' side: acknowledged writes are sent to the witness in the order in which they
+//! happened, without waiting for each answer.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,10 +15,10 @@ use super::ledger::STREAMS_MAX;
 use crate::CheckError;
 use crate::meet::{self, Frame, Hello, Kind, Message, SILENCE, invalid};
 
-/// How often a writer that has nothing to say says that it is there.
+/// Interval at which an idle writer signals that it is still there.
 const IDLE: Duration = Duration::from_secs(5);
 
-/// Who they are: the witness has rank 0, each writer rank 1.
+/// Returns the greeting: the witness has rank 0, each writer rank 1.
 pub fn hello(rank: u32) -> Hello {
     Hello::new("durability", rank, 2)
 }
@@ -32,7 +32,8 @@ impl Client {
         Ok(Self(meet::connect(address, &hello(1), Duration::ZERO, &|| false)?))
     }
 
-    /// What it knows of a run, or of its last if `run` is 0; none where it knows none.
+    /// Returns what the witness knows of a run, or of its last if `run` is 0; `None` if it knows
+    /// none.
     pub fn ask(&mut self, run: u64) -> Result<Option<Testimony>, CheckError> {
         self.send(&Frame::new(Kind::Ask, run, 0).bytes())?;
         let Message { frame, text } = self.answer()?;
@@ -42,13 +43,13 @@ impl Client {
         testimony(&text).map(Some).map_err(|error| self.failed(error))
     }
 
-    /// Tells how the verification of a run ended.
+    /// Reports how the verification of a run ended.
     pub fn outcome(&mut self, run: u64, bits: u64) -> Result<(), CheckError> {
         self.send(&Frame::new(Kind::Outcome, run, bits).bytes())?;
         self.answer().map(drop)
     }
 
-    /// Announces a run; from now on its points can be sent.
+    /// Announces a run, after which its points can be sent.
     pub fn begin(mut self, run: u64, description: &Description) -> Result<Link, CheckError> {
         let text = serde_json::to_string(description).map_err(|error| self.failed(error.into()))?;
         self.send(&meet::with_text(Kind::Begin, run, &text))?;
@@ -69,7 +70,7 @@ impl Client {
     }
 }
 
-/// What a witness testifies of all writers of a run.
+/// Parses a witness's testimony of all writers of a run.
 pub fn testimony(text: &str) -> io::Result<Testimony> {
     let parsed: Option<Testimony> = serde_json::from_str(text).ok();
     let is_whole = |it: &Testimony| {
@@ -79,7 +80,7 @@ pub fn testimony(text: &str) -> io::Result<Testimony> {
     parsed.filter(is_whole).ok_or_else(|| invalid("no testimony of all writers"))
 }
 
-/// What the witness says next.
+/// Receives the next answer of the witness.
 fn answer(from: &mut meet::Link) -> io::Result<Message> {
     let message = from.receive(SILENCE)?.ok_or(io::ErrorKind::TimedOut)?;
     match message.frame.kind {
@@ -104,11 +105,11 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Not sent yet.
+    /// Points not sent yet.
     queue: Vec<Frame>,
-    /// Streams of the points that were sent and not confirmed, in their order.
+    /// Streams of the points that were sent but not confirmed, in order.
     sent: VecDeque<u32>,
-    /// The last confirmed sequence of each stream.
+    /// Last confirmed sequence of each stream.
     confirmed: Vec<u64>,
     confirmed_points: u64,
     failed: Option<String>,
@@ -144,12 +145,12 @@ impl Link {
         Points { shared: Arc::clone(&self.shared) }
     }
 
-    /// Why nothing more reaches the witness.
+    /// Returns why nothing more reaches the witness.
     pub fn failed(&self) -> Option<String> {
         self.shared.lock().failed.clone()
     }
 
-    /// Waits until all that was sent is confirmed, for a while.
+    /// Waits for at most `patience` until everything sent is confirmed.
     pub fn finish(self, patience: Duration) {
         let until = Instant::now() + patience;
         let mut state = self.shared.lock();
@@ -167,14 +168,15 @@ impl Link {
     }
 }
 
-/// What a writer has of the link.
+/// A writer's handle of the link.
 #[derive(Clone, Debug)]
 pub struct Points {
     shared: Arc<Shared>,
 }
 
 impl Points {
-    /// Waits until a write with this sequence may start. False when nothing may start any more.
+    /// Waits until a write with this sequence may start. Returns false if nothing may start any
+    /// more.
     pub fn may_start(&self, stream: u16, sequence: u64, go_on: &dyn Fn() -> bool) -> bool {
         const LOOK: Duration = Duration::from_millis(100);
         let mut state = self.shared.lock();
@@ -189,7 +191,7 @@ impl Points {
         }
     }
 
-    /// The last confirmed sequence of each stream.
+    /// Returns the last confirmed sequence of each stream.
     pub fn confirmed(&self) -> Vec<u64> {
         self.shared.lock().confirmed.clone()
     }

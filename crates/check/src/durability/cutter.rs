@@ -1,5 +1,5 @@
-//! The power cuts that a witness makes, one after the other: while a run is under way, and again
-//! after it was verified.
+//! Power cuts that a witness makes, one after the other: while a run is under way, and again after
+//! it was verified.
 
 use std::ffi::OsString;
 use std::io;
@@ -20,7 +20,7 @@ pub struct Cycles {
     /// A program that cuts the power of the writing machine and turns it on again, and its
     /// arguments.
     pub cut: Vec<OsString>,
-    /// How long writers write before a cut, at least and at most.
+    /// Minimum and maximum time that writers write before a cut.
     pub before: (Duration, Duration),
 }
 
@@ -28,7 +28,7 @@ impl Cycles {
     pub const BEFORE: (Duration, Duration) = (Duration::from_secs(3), Duration::from_secs(13));
 }
 
-/// How long the command may take, then the machine to start and to verify, and then to write again.
+/// Time that the command may take, then the machine to start and verify, and then to write again.
 const RETURN: Duration = Duration::from_mins(15);
 
 #[derive(Debug)]
@@ -37,26 +37,26 @@ pub struct Cutter<'a> {
     rng: Rng,
     made: u64,
     verified: u64,
-    /// The last run that is not to be cut: it was before, or its writers are gone.
+    /// The last run that must not be cut: it is an earlier one, or its writers are gone.
     last: u64,
     state: Cutting,
-    /// How long each step of a cut may take.
+    /// Time that each step of a cut may take.
     patience: Duration,
 }
 
 #[derive(Debug)]
 enum Cutting {
-    /// For a run to begin; after a cut, until then at most.
+    /// Waits for a run to begin; after a cut, until this time at most.
     Waiting(Option<Instant>),
     At(u64, Instant),
-    /// For the command to end. Whoever is connected is served meanwhile: it may end long after the
-    /// machine has started.
+    /// Waits for the command to end. Connections are served meanwhile, because it may end long
+    /// after the machine has started.
     Running(u64, Command, Instant),
-    /// For the run to be verified.
+    /// Waits for the run to be verified.
     Returning(u64, Instant),
 }
 
-/// The command of a cut, with all that it started; ended when this is dropped.
+/// Command of a cut, with everything that it started; ended when this is dropped.
 #[derive(Debug)]
 struct Command(Option<Child>);
 
@@ -68,7 +68,7 @@ impl Command {
         program.spawn().map(|child| Self(Some(child)))
     }
 
-    /// How it ended, once it has.
+    /// Returns how it ended, once it has.
     fn ended(&mut self) -> Option<Result<(), String>> {
         let has_ended = self.0.as_ref()?.has_ended();
         if matches!(has_ended, Ok(false)) {
@@ -97,12 +97,12 @@ impl<'a> Cutter<'a> {
         Self { cycles, rng, made: 0, verified: 0, last, state, patience: RETURN }
     }
 
-    /// Cuts that were asked for, and not made or not verified.
+    /// Returns the number of requested cuts that were not made or not verified.
     pub fn missed(&self) -> u64 {
         self.cycles.count - self.verified
     }
 
-    /// Does what is due. Breaks when all is done, with the reason where it failed.
+    /// Does what is due. Breaks when everything is done, with the reason if it failed.
     pub fn step(
         &mut self,
         ledger: &Ledger,
@@ -172,7 +172,7 @@ fn said(outcome: u64) -> &'static str {
     }
 }
 
-/// Whether it is the last, and not verified.
+/// Returns whether it is the last run, and not verified.
 fn is_under_way(ledger: &Ledger, run: u64) -> bool {
     ledger.last().is_some_and(|last| last.id == run && last.outcome.is_none())
 }
@@ -222,7 +222,8 @@ mod tests {
         for run in [5, 6, 7] {
             begin(&mut ledger, run);
             to_the_cut(&mut cutter, &ledger);
-            // The machine may verify before the command has ended; or write again without.
+            // The machine may verify before the command has ended, or write again without
+            // verifying.
             if run == 6 {
                 begin(&mut ledger, 60);
             } else {
@@ -288,7 +289,7 @@ mod tests {
         assert_eq!(cutter.missed(), 1);
         drop(cutter);
         let pid = std::fs::read_to_string(&file).unwrap();
-        // It may still be there as a zombie.
+        // It may still exist as a zombie.
         let state = || std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
         let gone = || state().map_or(true, |text| text.contains(") Z "));
         for _ in 0..100 {

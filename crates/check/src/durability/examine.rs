@@ -1,4 +1,4 @@
-//! What can be said without a cut.
+//! Findings that need no cut.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::chain::Chain;
 use super::slope::{self, Surroundings};
 use crate::CheckError;
 
-/// How long flushes may be timed.
+/// Limit for the timing of flushes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
     /// Up to 2 s.
@@ -31,8 +31,8 @@ impl Effort {
     }
 }
 
-/// Follows the chain beneath a path, and times flushes of a scratch file where it is a directory. A
-/// file or device is not written to. Fails when the path cannot be used.
+/// Follows the chain beneath a path, and times flushes of a scratch file if it is a directory. A
+/// file or device is not written to. Fails if the path cannot be used.
 pub fn examine(
     path: &Path,
     id: u64,
@@ -68,7 +68,7 @@ pub fn examine(
     Ok(findings)
 }
 
-/// Findings with what the chain shows and nothing else.
+/// Returns findings with what the chain shows and nothing else.
 pub fn of_chain(stage: Stage, path: &Path, chain: Chain) -> DurabilityFindings {
     DurabilityFindings {
         stage,

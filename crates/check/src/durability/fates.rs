@@ -1,25 +1,25 @@
-//! What became of the writes of one writer: what is there, against what the witness knows.
+//! Fates of the writes of one writer: the blocks found, compared with what the witness knows.
 
 use crate::durability::findings::{Class, Stream, StreamFindings};
 
 use super::found::{Content, Mix};
 
-/// A block that is looked for, and what lies where it belongs.
+/// A block that is looked for, and what is found where it belongs.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// The last that was acknowledged in this place.
+    /// Sequence of the last acknowledged write in this place.
     pub sequence: u64,
-    /// Its hash, where the witness still has it.
+    /// Hash of that block, if the witness still has it.
     pub hash: Option<u64>,
     pub content: Content,
 }
 
-/// What the witness knows of a writer.
+/// Knowledge of the witness about a writer.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
-    /// The last that was acknowledged.
+    /// Sequence of the last acknowledged write.
     pub last: u64,
-    /// The last that can have been started: the writer waits for the witness before it goes on.
+    /// Last write that can have been started: the writer waits for the witness before it continues.
     pub started: u64,
 }
 
@@ -28,7 +28,7 @@ enum Fate {
     Kept,
     Lost,
     Torn,
-    /// The acknowledged one was intact until a later write, which the cut tore.
+    /// The acknowledged block was intact until a later write, which the cut tore.
     TornInFlight,
     Misplaced,
 }
@@ -62,8 +62,7 @@ fn fate_of_mixed(mix: &Mix, acknowledged: u64, known: Known) -> Fate {
     Fate::Torn
 }
 
-/// Judges one writer by its blocks, in the order in which they were written. `conclusive` says
-/// whether the cut lost anything that was not flushed.
+/// Judges one writer by its blocks, in the order in which they were written.
 pub fn judge(stream: Stream, known: Known, blocks: &[Observed]) -> StreamFindings {
     let fates: Vec<Fate> = blocks.iter().map(|block| fate(block, known)).collect();
     let count = |wanted: Fate| fates.iter().filter(|&&fate| fate == wanted).count() as u64;
@@ -114,11 +113,11 @@ fn evidence(findings: &StreamFindings, example: Option<u64>) -> String {
     text
 }
 
-/// Gives each writer its class: that nothing is missing means something only where the controls
-/// lost something. Returns whether they did.
+/// Assigns each writer its class: that nothing is missing means something only if the controls lost
+/// something. Returns whether they did.
 ///
-/// What is in the page cache is lost with the machine, what is in the cache of the device with the
-/// power of the device. So where a control wrote past the page cache, that one decides.
+/// The page cache is lost with the machine, the cache of the device with the power of the device.
+/// So if a control wrote past the page cache, that control decides.
 pub fn classify(streams: &mut [StreamFindings]) -> bool {
     let is_past = |it: &&StreamFindings| it.stream.method.is_direct();
     let controls = |it: &&StreamFindings| it.stream.method.is_control() && it.acknowledged > 0;
@@ -209,7 +208,7 @@ mod tests {
             classes(vec![of(Method::Fsync, &kept), of(Method::None, &kept)]),
             (false, vec![Inconclusive, Inconclusive])
         );
-        // The machine lost its memory, and the device nothing: it kept power, or is protected.
+        // The machine lost its memory, but the device nothing: it kept power, or is protected.
         let device_kept =
             vec![of(Method::Fsync, &kept), of(Method::None, &lost), of(Method::DirectNone, &kept)];
         assert_eq!(classes(device_kept), (false, vec![Inconclusive, Lost, Inconclusive]));
@@ -219,7 +218,7 @@ mod tests {
         assert!(!of(Method::None, &lost).is_broken(), "nothing was promised");
     }
 
-    /// What lies on a device after a cut: writes reach it in order, in any order, or in part.
+    /// Content of a device after a cut: writes reach it in order, in any order, or in part.
     struct Device {
         slots: Vec<Content>,
     }
@@ -243,7 +242,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever of the unacknowledged writes reached the device, in whatever order: no false
+        /// Whatever unacknowledged writes reached the device, in whatever order, there is no false
         /// alarm.
         #[test]
         fn an_honest_device_is_never_blamed(
@@ -259,7 +258,8 @@ mod tests {
             prop_assert_eq!(found.checked, last.min(HORIZON));
         }
 
-        /// A device that drops one write in the horizon is found, unless a later one replaced it.
+        /// A device that drops one write within the horizon is detected, unless a later write
+        /// replaced it.
         #[test]
         fn a_dropped_write_is_found(last in 1_u64..600, back in 0_u64..HORIZON) {
             let dropped = last.saturating_sub(back).max(1);

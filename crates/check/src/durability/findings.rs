@@ -1,5 +1,5 @@
-//! What `check durability` finds: whether a flush makes data durable, from inside by how long
-//! flushes take, and by a power cut that a witness saw from outside. Data only: it is measured
+//! Findings of `check durability`: whether a flush makes data durable, from inside by how long
+//! flushes take, and by a power cut that a witness observed from outside. Data only: it is measured
 //! elsewhere.
 
 use schemars::JsonSchema;
@@ -11,23 +11,23 @@ use blockstone_base::named;
 use blockstone_base::rule::Judged;
 
 named! {
-    /// What is known of flushes or, after a cut, of acknowledged writes.
+    /// Conclusion about flushes or, after a cut, about acknowledged writes.
     #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     Class {
-        /// A flush takes the longer the more was written before it: it writes out a cache.
+        /// A flush takes longer the more was written before it: it writes out a cache.
         Volatile = "volatile",
-        /// A flush takes as long whatever was written before it.
+        /// A flush takes the same time whatever was written before it.
         Flat = "flat",
         /// A device declares a volatile cache, and flushes do not reach it.
         Unflushed = "unflushed",
         /// The files are kept in main memory and do not survive a power cut.
         Memory = "memory",
-        /// All that was acknowledged is there after a cut that lost what was not flushed.
+        /// Everything acknowledged is there after a cut that lost what was not flushed.
         Durable = "durable",
         /// Acknowledged writes are missing after a cut.
         Lost = "lost",
-        /// None is missing, and of some only a part is there.
+        /// Nothing is missing, but of some acknowledged writes only a part is there.
         Torn = "torn",
         /// Nothing is missing, and the cut lost nothing that was not flushed either.
         Inconclusive = "inconclusive",
@@ -37,7 +37,7 @@ named! {
 }
 
 named! {
-    /// How a write is made durable.
+    /// Way in which a write is made durable.
     #[derive(PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     Method {
@@ -49,12 +49,12 @@ named! {
         Sync = "sync",
         /// pwritev2(2) with `RWF_DSYNC`.
         RwfDsync = "rwf-dsync",
-        /// The file is open with `O_DIRECT` and `O_DSYNC`, as that of a redo log: the kernel may
+        /// The file is open with `O_DIRECT` and `O_DSYNC`, like that of a redo log: the kernel may
         /// force each write through the cache (FUA) instead of flushing it.
         DirectDsync = "direct-dsync",
         /// `sync_file_range(2)`, which promises nothing: a control.
         SyncFileRange = "sync-file-range",
-        /// `O_DIRECT` and no flush: what the device has in its cache. A control.
+        /// `O_DIRECT` and no flush: the data is in the device's cache. A control.
         DirectNone = "direct-none",
         /// Through the page cache and no flush: a control.
         None = "none",
@@ -62,7 +62,7 @@ named! {
 }
 
 impl Method {
-    /// Whether it promises nothing: what a cut loses of it shows what the cut does.
+    /// Returns whether it promises nothing: what a cut loses of it shows what the cut does.
     pub fn is_control(self) -> bool {
         matches!(self, Self::SyncFileRange | Self::DirectNone | Self::None)
     }
@@ -73,17 +73,18 @@ impl Method {
 }
 
 named! {
-    /// What is written, one block after the other.
+    /// Sequence of writes, one block after the other.
     #[derive(PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     Pattern {
         /// Blocks that were written before, in a circle.
         Overwrite = "overwrite",
-        /// Behind the end of a file.
+        /// After the end of a file.
         Append = "append",
-        /// Each in a new file, whose directory is flushed.
+        /// Each block in a new file, whose directory is flushed.
         Create = "create",
-        /// Each in a new file that replaces the one before (rename), whose directory is flushed.
+        /// Each block in a new file that replaces the previous one (rename), whose directory is
+        /// flushed.
         Rename = "rename",
     }
 }
@@ -96,41 +97,41 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// `fsync/overwrite`.
+    /// Returns the name of the case: `fsync/overwrite`.
     pub fn case(self) -> String {
         format!("{}/{}", self.method.name(), self.pattern.name())
     }
 }
 
-/// What a run of writers tells its witness before it begins.
+/// Description of a run that writers send to their witness before it begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Description {
     pub host: String,
     pub path: String,
-    /// Size of the device; none for a directory.
+    /// Size of the device in bytes; none for a directory.
     pub device_bytes: Option<u64>,
     pub streams: Vec<Stream>,
 }
 
-/// What a witness knows of a run.
+/// Knowledge of a witness about a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Testimony {
     pub run: u64,
     pub description: Description,
-    /// One for each stream.
+    /// One entry for each stream.
     pub points: Vec<Points>,
-    /// The newest run of the same path.
+    /// Newest run of the same path.
     pub newest: u64,
-    /// Cuts of this path that were verified before.
+    /// Earlier verified cuts of this path.
     pub cuts: Cuts,
 }
 
-/// What a stream had acknowledged.
+/// Acknowledged writes of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Points {
-    /// The sequence of the last; they are numbered from 1 on.
+    /// Sequence of the last one; they are numbered from 1.
     pub last: u64,
-    /// The newest, as sequence and hash of the block.
+    /// The newest ones, as sequence and hash of the block.
     pub newest: Vec<(u64, u64)>,
 }
 
@@ -139,15 +140,15 @@ pub struct Points {
 pub struct Cuts {
     /// Cuts that lost what was not flushed.
     pub conclusive: u64,
-    /// Of these, cuts that lost something acknowledged.
+    /// Conclusive cuts that lost something acknowledged.
     pub with_loss: u64,
-    /// Cuts that lost nothing at all, and prove nothing.
+    /// Cuts that lost nothing at all, and so prove nothing.
     pub inconclusive: u64,
 }
 
 impl Cuts {
-    /// The greatest share of cuts that may lose something, at 95 %, where none did:
-    /// 1 − 0.05^(1/n), which is about 3/n.
+    /// Returns the greatest share of cuts that may lose something, at 95 %, if none did: 1 −
+    /// 0.05^(1/n), which is about 3/n.
     pub fn share_at_most(&self) -> Option<f64> {
         let n = self.conclusive as f64;
         (self.conclusive > 0 && self.with_loss == 0).then(|| 1.0 - 0.05_f64.powf(1.0 / n))
@@ -160,56 +161,56 @@ pub struct Layer {
     pub name: String,
     pub kind: DeviceKind,
     pub model: Option<String>,
-    /// `write back` (the kernel flushes it) or `write through` (it does not); as the block layer
-    /// has it, which an administrator may change.
+    /// `write back` (the kernel flushes it) or `write through` (it does not), according to the
+    /// block layer; an administrator may change it.
     pub write_cache: Option<String>,
-    /// Whether it takes writes that bypass its cache (FUA).
+    /// Whether it accepts writes that bypass its cache (FUA).
     pub fua: Option<bool>,
-    /// The cache as the drive itself declares it (SCSI and SATA: the mode page; `NVMe`: what it
-    /// identifies itself as).
+    /// Cache as declared by the drive itself (SCSI and SATA: in the mode page; `NVMe`: in its
+    /// identification).
     pub drive_cache: Option<String>,
-    /// What it lies on.
+    /// Devices beneath it.
     pub beneath: Vec<String>,
-    /// Flushes that it completed while writes were flushed; null where it does not count them.
+    /// Flushes that it completed while writes were flushed; null if it does not count them.
     pub flush_ios: Option<u64>,
 }
 
-/// What can be said without a cut.
+/// Findings that need no cut.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flushing {
     pub class: Class,
     pub evidence: String,
     pub slope: Option<FlushSlope>,
-    /// How long it took to write a mebibyte, before the flush.
+    /// Time to write a mebibyte, before the flush, in nanoseconds.
     pub write_ns_per_mib: Option<f64>,
-    /// Flushes that were asked for after writes.
+    /// Flushes requested after writes.
     pub asked_flushes: u64,
 }
 
-/// One writer, or what is left of its writes after a cut.
+/// One writer, or the remains of its writes after a cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamFindings {
     pub stream: Stream,
     pub class: Class,
     pub evidence: String,
-    /// Points that the witness knows.
+    /// Number of points that the witness knows.
     pub acknowledged: u64,
-    /// Of these, those whose block nothing later has replaced.
+    /// Points, of those acknowledged, whose block was not replaced later.
     pub checked: u64,
-    /// Of these, those that are missing or older.
+    /// Checked points that are missing or older.
     pub lost: u64,
-    /// Of these, those of which a part is missing.
+    /// Checked points of which a part is missing.
     pub torn: u64,
-    /// Blocks that belong elsewhere, or that were never written so.
+    /// Blocks that belong elsewhere, or that were never written like this.
     pub misplaced: u64,
-    /// Lost ones before one that is there: no order was promised.
+    /// Lost points before one that is there: no order was promised.
     pub reordered: u64,
-    /// Blocks that a later write was replacing, which the cut tore. No fault.
+    /// Blocks torn by the cut while a later write was replacing them, which is not a fault.
     pub torn_in_flight: u64,
 }
 
 impl StreamFindings {
-    /// Whether something is missing that was promised.
+    /// Returns whether something is missing that was promised.
     pub fn is_broken(&self) -> bool {
         !self.stream.method.is_control() && self.lost + self.torn + self.misplaced > 0
     }
@@ -224,20 +225,20 @@ pub struct Witnessed {
 }
 
 named! {
-    /// What was done.
+    /// Stage of the check that was performed.
     Stage {
-        /// The chain was looked at, and flushes were timed.
+        /// The chain was inspected, and flushes were timed.
         Examined = "examined",
         /// Blocks were written, and the witness knows of them.
         Written = "written",
-        /// What is left after a cut was compared with what the witness knows.
+        /// The remains after a cut were compared with what the witness knows.
         Verified = "verified",
         /// Runs of others were witnessed.
         Witnessed = "witnessed",
     }
 }
 
-/// What `check durability` found.
+/// Findings of `check durability`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DurabilityFindings {
     pub stage: Stage,
@@ -246,31 +247,31 @@ pub struct DurabilityFindings {
     /// Type of the file system; empty for a device.
     pub file_system: String,
     pub mount_options: String,
-    /// The mount option that keeps the file system from flushing.
+    /// Mount option that keeps the file system from flushing.
     pub barrier_off: Option<String>,
     pub hypervisor: Option<String>,
     pub layers: Vec<Layer>,
-    /// Of a path that was examined.
+    /// Flush times of a path that was examined.
     pub flushing: Option<Flushing>,
     pub streams: Vec<StreamFindings>,
-    /// Cuts of this path so far, with this one.
+    /// Cuts of this path so far, including this one.
     pub cuts: Cuts,
     pub witnessed: Vec<Witnessed>,
-    /// Cuts that the witness was asked for, and that were not made or not verified.
+    /// Cuts requested of the witness that were not made or not verified.
     pub missed_cuts: u64,
-    /// What the reader must know beside it.
+    /// Remarks that the reader must know.
     pub notes: Vec<String>,
-    /// The signal that ended it early.
+    /// Signal that ended the check early.
     pub signal: Option<String>,
 }
 
 impl DurabilityFindings {
-    /// The streams that were promised something, or the controls.
+    /// Returns the streams that are controls, or, if `controls` is false, the others.
     pub fn of_controls(&self, controls: bool) -> impl Iterator<Item = &StreamFindings> {
         self.streams.iter().filter(move |it| it.stream.method.is_control() == controls)
     }
 
-    /// Cuts of all paths that were witnessed.
+    /// Returns the sum of the witnessed cuts of all paths.
     pub fn witnessed_cuts(&self) -> Cuts {
         self.witnessed.iter().fold(Cuts::default(), |sum, Witnessed { cuts, .. }| Cuts {
             conclusive: sum.conclusive + cuts.conclusive,

@@ -1,13 +1,13 @@
-//! What is left of a block, told by its sectors.
+//! Remains of a block, according to its sectors.
 
 use super::stamp::{self, SECTOR, Sector, Stamp};
 
-/// What lies where a block belongs.
+/// Content found where a block belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// No file, a file that ends before it, zeros, or what another run left in this place.
+    /// No file, a file that ends before it, zeros, or data of another run in this place.
     Nothing,
-    /// All of the block with this sequence and hash.
+    /// The whole block with this sequence and hash.
     Whole { sequence: u64, hash: u64 },
     /// Sectors of several blocks that belong here.
     Mixed(Mix),
@@ -17,14 +17,14 @@ pub enum Content {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mix {
-    /// Sectors by the sequence of their block, ascending.
+    /// Numbers of sectors by the sequence of their block, ascending.
     pub sequences: Vec<(u64, u64)>,
     /// Zeros, and sectors of another run.
     pub blank: u64,
     pub damaged: u64,
 }
 
-/// The write that the first sector is of.
+/// Returns the sequence of the write that the first sector belongs to.
 pub fn sequence(bytes: &[u8]) -> Option<u64> {
     match stamp::read(bytes.chunks(SECTOR).next()?) {
         Sector::Stamped(found, _) => Some(found.sequence),
@@ -32,8 +32,8 @@ pub fn sequence(bytes: &[u8]) -> Option<u64> {
     }
 }
 
-/// Looks at the bytes where the block of `expected` belongs, whatever sequence it has there; fewer
-/// bytes than a block are an end of the file within it.
+/// Examines the bytes where the block of `expected` belongs, whatever its sequence; fewer bytes
+/// than a block mean that the file ends within it.
 pub fn content(bytes: &[u8], block_bytes: usize, expected: &Stamp) -> Content {
     let mut mix = Mix::default();
     let mut foreign = 0;
@@ -112,7 +112,7 @@ mod tests {
         torn[600] ^= 1;
         let sequences = vec![(5, 6), (133, 1)];
         assert_eq!(read(&torn), Content::Mixed(Mix { sequences, blank: 0, damaged: 1 }));
-        // What another run left where this one never arrived.
+        // Data of another run, where this one never arrived.
         let mut older = vec![0; 4096];
         Stamp { run: 6, ..stamp(9) }.fill(&mut older);
         assert_eq!(read(&older), Content::Nothing);
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(read(&older), {
             Content::Mixed(Mix { sequences: vec![(5, 2)], blank: 6, damaged: 0 })
         });
-        // The block of another place or writer; and sectors that changed places.
+        // A block of another place or writer; and sectors that swapped places.
         let mut other = vec![0; 4096];
         Stamp { offset_bytes: 0, ..stamp(5) }.fill(&mut other);
         assert_eq!(read(&other), Content::Foreign { sectors: 8 });

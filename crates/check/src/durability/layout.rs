@@ -1,38 +1,39 @@
-//! Which writer writes which block where: it follows from the numbers of writer and write alone,
+//! Assignment of blocks to writers and places: derived from the numbers of writer and write alone,
 //! so that a verification needs nothing but these.
 
 use crate::durability::findings::{Method, Pattern, Stream};
 
-/// Blocks of a writer take turns in these sizes.
+/// Sizes of the blocks of a writer, in turn.
 const SIZES: [u64; 4] = [4096, 16_384, 4096, 65_536];
 const ROUND: u64 = SIZES.len() as u64;
 const ROUND_BYTES: u64 = SIZES[0] + SIZES[1] + SIZES[2] + SIZES[3];
 pub const BLOCK_MAX: usize = 65_536;
 
-/// Blocks in the circle of an overwriting writer.
+/// Number of blocks in the circle of an overwriting writer.
 pub const SLOTS: u64 = 128;
-/// What they take.
+/// Bytes that these blocks take.
 const SLOTS_BYTES: u64 = SLOTS / ROUND * ROUND_BYTES;
-/// Blocks after which an appending writer begins another file, and files that a creating one keeps.
+/// Number of blocks after which an appending writer begins another file, and number of files that a
+/// creating one keeps.
 pub const KEPT: u64 = 256;
-/// Writes of one writer that the witness has not confirmed yet.
+/// Maximum number of writes of one writer that the witness has not confirmed yet.
 pub const WINDOW: u64 = 32;
-/// The newest acknowledged blocks of a writer that are looked for after a cut. All of them are
-/// there: what is older may have been removed or replaced by blocks within the window.
+/// Number of the newest acknowledged blocks of a writer that are looked for after a cut. All of
+/// them must exist: older blocks may have been removed or replaced by blocks within the window.
 pub const HORIZON: u64 = 128;
 
-/// Parts of a device: its header lies in the first, and each writer has one of its own.
+/// Size of the parts of a device: its header is in the first, and each writer has its own part.
 pub const PART_BYTES: u64 = 4 << 20;
 const _: () = assert!(SLOTS_BYTES <= PART_BYTES, "a circle fits its part");
-/// The number of writer in the header's stamp.
+/// Writer number in the header's stamp.
 pub const HEADER_STREAM: u16 = u16::MAX;
 
-/// The directory in which everything lies, below the path.
+/// Directory that holds everything, below the path.
 pub const DIRECTORY: &str = "blockstone-durability";
-/// In it, a stamped sector that names the run.
+/// File in that directory with a stamped sector that names the run.
 pub const HEADER: &str = "run";
 
-/// All writers of these methods and patterns that make sense together.
+/// Returns all writers of these methods and patterns that make sense together.
 pub fn streams(methods: &[Method], patterns: &[Pattern]) -> Vec<Stream> {
     let each = |&pattern: &Pattern| methods.iter().map(move |&method| Stream { method, pattern });
     patterns.iter().flat_map(each).collect()
@@ -42,16 +43,16 @@ pub fn block_bytes(sequence: u64) -> u64 {
     SIZES[(sequence % ROUND) as usize]
 }
 
-/// Bytes of the blocks before this one in a circle or file of blocks.
+/// Returns the bytes of the blocks before this one in a circle or file of blocks.
 fn offset(index: u64) -> u64 {
     let within: u64 = SIZES[..(index % ROUND) as usize].iter().sum();
     index / ROUND * ROUND_BYTES + within
 }
 
-/// Where the block with this sequence lies.
+/// Location of the block with this sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Its file, below the directory; empty on a device.
+    /// File, relative to the directory; empty on a device.
     pub file: String,
     pub offset_bytes: u64,
     pub bytes: u64,
@@ -72,7 +73,7 @@ fn appended(number: u16, sequence: u64) -> String {
     format!("{number:02}/{:09}", sequence / KEPT)
 }
 
-/// The file that nobody asks for any more when the write with this sequence begins.
+/// Returns the file that is no longer needed when the write with this sequence begins.
 pub fn outdated(number: u16, pattern: Pattern, sequence: u64) -> Option<String> {
     match pattern {
         Pattern::Append if sequence.is_multiple_of(KEPT) => {
@@ -83,7 +84,7 @@ pub fn outdated(number: u16, pattern: Pattern, sequence: u64) -> Option<String> 
     }
 }
 
-/// The first of the acknowledged blocks up to `last` that nothing has replaced.
+/// Returns the first of the acknowledged blocks up to `last` that nothing has replaced.
 pub fn first_checked(pattern: Pattern, last: u64) -> u64 {
     match pattern {
         Pattern::Rename => last.max(1),
@@ -91,12 +92,12 @@ pub fn first_checked(pattern: Pattern, last: u64) -> u64 {
     }
 }
 
-/// Where the part of a writer begins on a device.
+/// Returns the offset of a writer's part of a device.
 pub fn part_offset(number: u16) -> u64 {
     (u64::from(number) + 1) * PART_BYTES
 }
 
-/// What a device must hold at least.
+/// Returns the minimum size of a device.
 pub fn device_bytes(streams: usize) -> u64 {
     (streams as u64 + 1) * PART_BYTES
 }

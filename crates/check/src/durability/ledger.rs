@@ -1,6 +1,6 @@
-//! What a witness knows: runs and their acknowledged writes, as its log has them. A log is the
-//! frames that were received, in their order; whatever follows the first that makes no sense is
-//! dropped, as the end of a write that was cut off.
+//! Knowledge of a witness: runs and their acknowledged writes, as recorded in its log. A log
+//! consists of the received frames, in order; everything from the first invalid frame on is
+//! dropped, like the tail of a write that was cut off.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -10,10 +10,10 @@ use crate::durability::findings::{Cuts, Description, Points, Testimony, Witnesse
 use super::layout::{HORIZON, WINDOW};
 use crate::meet::{self, FRAME, Frame, Kind, Message, invalid};
 
-/// Runs that are kept in memory; of older ones only the log knows.
+/// Number of runs that are kept in memory; older ones are only in the log.
 const RUNS_MAX: usize = 256;
 pub const STREAMS_MAX: usize = 64;
-/// The newest points of a stream that are kept.
+/// Number of the newest points of a stream that are kept.
 const POINTS_KEPT: usize = (HORIZON + WINDOW) as usize;
 
 /// Bits of [`Kind::Outcome`].
@@ -23,9 +23,9 @@ pub const LOST: u64 = 2;
 #[derive(Debug, Default)]
 pub struct Ledger {
     runs: VecDeque<Run>,
-    /// What is left of older runs: the sums of each path.
+    /// Remains of older runs: the sums of each path.
     past: Vec<Witnessed>,
-    /// The run that points of a log are of.
+    /// Run to which points of a log belong.
     current: u64,
 }
 
@@ -45,8 +45,8 @@ struct Progress {
 }
 
 impl Ledger {
-    /// Reads a log to its end, or to the first frame that makes no sense. Returns how many of its
-    /// bytes are good. Fails only when it cannot be read.
+    /// Reads a log to its end, or to the first invalid frame. Returns how many of its bytes are
+    /// valid. Fails only if the log cannot be read.
     pub fn replay(log: &mut impl Read) -> io::Result<(Self, u64)> {
         let (mut ledger, mut good) = (Self::default(), 0);
         loop {
@@ -59,7 +59,8 @@ impl Ledger {
         }
     }
 
-    /// Takes the next frame of a log; how many bytes it and its text have, 0 at the end.
+    /// Applies the next frame of a log; returns the size of the frame and its text in bytes, 0 at
+    /// the end.
     fn replay_one(&mut self, log: &mut impl Read) -> io::Result<u64> {
         let Some(Message { frame, text }) = meet::read(log)? else { return Ok(0) };
         let bytes = FRAME as u64;
@@ -76,7 +77,6 @@ impl Ledger {
         Ok(bytes)
     }
 
-    /// A run begins.
     pub fn begin(&mut self, id: u64, text: &str) -> io::Result<()> {
         let description: Description =
             serde_json::from_str(text).map_err(|error| invalid(error.to_string()))?;
@@ -93,14 +93,14 @@ impl Ledger {
             && let Some(run) = self.runs.pop_front()
         {
             add(&mut self.past, &run);
-            // The paths are as bounded as the runs.
+            // The number of paths is bounded like that of the runs.
             self.past.truncate(RUNS_MAX);
         }
         self.current = id;
         Ok(())
     }
 
-    /// A write of this run was acknowledged. Each stream counts without a gap.
+    /// Records that a write of this run was acknowledged. Each stream counts without gaps.
     pub fn point(&mut self, run: u64, frame: &Frame) -> io::Result<()> {
         let run = self.find_mut(run).ok_or_else(|| invalid("a point of no run"))?;
         let stream = run.streams.get_mut(frame.stream as usize);
@@ -117,7 +117,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// A run was verified; the first outcome counts.
+    /// Records that a run was verified; the first outcome counts.
     pub fn outcome(&mut self, frame: &Frame) -> io::Result<()> {
         let run = self.find_mut(frame.a).ok_or_else(|| invalid("an outcome of no run"))?;
         run.outcome.get_or_insert(frame.b);
@@ -128,7 +128,7 @@ impl Ledger {
         self.runs.back()
     }
 
-    /// What is known of a run, or of the last.
+    /// Returns what is known of a run, or of the last run if `id` is 0.
     pub fn testimony(&self, id: u64) -> Option<Testimony> {
         let run = if id == 0 { self.last() } else { self.find(id) }?;
         let points = |stream: &Progress| Points {
@@ -149,14 +149,14 @@ impl Ledger {
         newer.find(|run| is_same(&run.description, description)).map_or(0, |run| run.id)
     }
 
-    /// The outcomes of all runs of the same path on the same host.
+    /// Returns the outcomes of all runs of the same path on the same host.
     fn cuts_of(&self, description: &Description) -> Cuts {
         let all = self.witnessed();
         let same = all.into_iter().find(|known| is_same(&known.description, description));
         same.map(|known| known.cuts).unwrap_or_default()
     }
 
-    /// All runs, one line a path.
+    /// Returns all runs, one entry per path.
     pub fn witnessed(&self) -> Vec<Witnessed> {
         let mut all = self.past.clone();
         self.runs.iter().for_each(|run| add(&mut all, run));
@@ -195,7 +195,7 @@ fn add(all: &mut Vec<Witnessed>, run: &Run) {
     }
 }
 
-/// Whether two runs wrote to the same path on the same host.
+/// Returns whether two runs wrote to the same path on the same host.
 fn is_same(a: &Description, b: &Description) -> bool {
     (&a.host, &a.path) == (&b.host, &b.path)
 }
@@ -223,7 +223,7 @@ mod tests {
         Frame { kind: Kind::Point, stream, a, b: a * 3 }
     }
 
-    /// A log of two runs whose points are mixed.
+    /// Returns a log of two runs whose points are interleaved.
     fn log() -> Vec<u8> {
         let mut log = meet::with_text(Kind::Begin, 5, &text("/a"));
         log.extend(meet::with_text(Kind::Begin, 6, &text("/b")));
@@ -305,7 +305,7 @@ mod tests {
             }
             let (ledger, good) = Ledger::replay(&mut &log[..]).unwrap();
             prop_assert!(good <= log.len() as u64);
-            // What is good is read again as it was.
+            // The valid part is read back as it was.
             let (again, all) = Ledger::replay(&mut &log[..good as usize]).unwrap();
             prop_assert_eq!(all, good);
             prop_assert_eq!(again.testimony(0), ledger.testimony(0));

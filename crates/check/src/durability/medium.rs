@@ -1,7 +1,7 @@
-//! Where the blocks of a run lie: files below one directory, or parts of a device.
+//! Storage for the blocks of a run: files below one directory, or parts of a device.
 //!
-//! The directory may lie where other users write. It is this user's alone, held by its descriptor,
-//! and what is in it is reached from there.
+//! The directory may be in a place where other users write. It belongs to this user alone and is
+//! held by its descriptor, from which its contents are reached.
 
 use std::ffi::OsStr;
 use std::io;
@@ -19,22 +19,22 @@ use super::layout::{self, BLOCK_MAX, HEADER, HEADER_STREAM, Place, SLOTS};
 use super::stamp::{self, SECTOR, Sector, Stamp};
 use crate::CheckError;
 
-/// What the header takes, so that it can be read past the page cache.
+/// Size of the header, so that it can be read past the page cache.
 const HEADER_BYTES: usize = 4096;
 
 #[derive(Clone, Debug)]
 pub enum Medium {
     Directory {
         above: Arc<HeldDir>,
-        /// The directory in it that holds all files; none where there is no run.
+        /// Directory in it that holds all files; none if there is no run.
         dir: Option<Arc<HeldDir>>,
     },
     Device(Arc<BlockFile>),
 }
 
 impl Medium {
-    /// What a run left at a path. Fails when the path cannot be read, or another user could write
-    /// to what is there.
+    /// Finds what a run left at a path. Fails if the path cannot be read, or another user could
+    /// write to what is there.
     pub fn find(path: &Path, is_device: bool) -> Result<Self, CheckError> {
         if is_device {
             return Ok(Self::Device(Arc::new(BlockFile::open(path, Access::Read, false)?)));
@@ -49,8 +49,8 @@ impl Medium {
         Ok(Self::Directory { above: Arc::new(above), dir })
     }
 
-    /// Makes the directory at a path, or takes the device that is claimed, and writes the header
-    /// that names the run.
+    /// Makes the directory at a path, or takes the claimed device, and writes the header that names
+    /// the run.
     pub fn begin(
         path: &Path,
         device: Option<Arc<BlockFile>>,
@@ -90,7 +90,7 @@ impl Medium {
         Ok(header.fsync().map_err(|errno| failed(&header, "flush", errno))?)
     }
 
-    /// The run that its header names; none where there is no header.
+    /// Returns the run that the header names; `None` if there is no header.
     pub fn run(&self) -> Result<Option<u64>, CheckError> {
         let Some(file) = self.open_uncached(HEADER)? else { return Ok(None) };
         let mut block = Slot::new(HEADER_BYTES)?;
@@ -102,7 +102,7 @@ impl Medium {
         })
     }
 
-    /// Has all of it written to the device, with the directories above it.
+    /// Has everything written to the device, together with the directories above it.
     pub fn settle(&self) -> Result<(), CheckError> {
         match self {
             Self::Device(device) => {
@@ -116,7 +116,7 @@ impl Medium {
         }
     }
 
-    /// Removes the directory; a device keeps what is on it.
+    /// Removes the directory; a device keeps its contents.
     pub fn remove(&self) -> io::Result<()> {
         let Self::Directory { above, dir: Some(dir) } = self else { return Ok(()) };
         dir.remove_all()?;
@@ -132,8 +132,8 @@ impl Medium {
         Err(CheckError::NoTrace { path: path.to_owned() })
     }
 
-    /// A file of the run, or the device, to read what is on the device: past the page cache where
-    /// that can be. None where there is no such file.
+    /// Opens a file of the run, or the device, to read what is on the device: past the page cache
+    /// if possible. `None` if there is no such file.
     fn open_uncached(&self, file: &str) -> Result<Option<BlockFile>, FileError> {
         let open = |direct| match self {
             Self::Device(device) => device.reopen(Access::Read, direct).map(Some),
@@ -153,7 +153,7 @@ impl Medium {
             return Ok(file);
         }
         let file = open(false)?;
-        // What it does not drop was read after the cut, unless only the device lost power.
+        // Pages that are not dropped were read after the cut, unless only the device lost power.
         let _ = file.as_ref().map(BlockFile::drop_cached);
         Ok(file)
     }
@@ -187,18 +187,18 @@ fn write_all(file: &BlockFile, offset_bytes: u64, data: &[u8]) -> Result<(), Fil
 /// Writes the blocks of one stream.
 #[derive(Debug)]
 pub struct StreamWriter {
-    /// Where its files lie; none on a device.
+    /// Directory of its files; none on a device.
     dir: Option<Arc<HeldDir>>,
     run: u64,
     number: u16,
     stream: Stream,
-    /// The file that it goes on writing to, by its name.
+    /// The file that it is currently writing to, with its name.
     open: Option<(String, BlockFile)>,
     memory: Slot,
 }
 
 impl StreamWriter {
-    /// Makes what there must be before the first write.
+    /// Makes what must exist before the first write.
     pub fn prepare(
         medium: &Medium,
         run: u64,
@@ -215,7 +215,7 @@ impl StreamWriter {
         let dir = medium.dir()?;
         if stream.pattern == Pattern::Overwrite {
             let file = BlockFile::create_in(dir, first.as_ref(), false)?;
-            // The next stream may get its number, and its name.
+            // The next stream may get its number, and therefore its name.
             writer.fill_circle(first, &file).inspect_err(|_| drop(file.remove()))?;
             writer.dir = Some(Arc::clone(dir));
         } else {
@@ -227,7 +227,7 @@ impl StreamWriter {
         Ok(writer)
     }
 
-    /// Writes every block of the circle, so that later writes find blocks that were written.
+    /// Writes every block of the circle, so that later writes overwrite written blocks.
     fn fill_circle(&mut self, name: String, file: &BlockFile) -> Result<(), CheckError> {
         let base = base(file.is_device(), self.number);
         for slot in 0..SLOTS {
@@ -241,7 +241,7 @@ impl StreamWriter {
         Ok(())
     }
 
-    /// Writes the block with this sequence, and returns its hash when the write is acknowledged.
+    /// Writes the block with this sequence, and returns its hash once the write is acknowledged.
     pub fn write(&mut self, sequence: u64) -> Result<u64, FileError> {
         let Stream { method, pattern } = self.stream;
         let place = layout::place(self.number, pattern, sequence);
@@ -253,7 +253,7 @@ impl StreamWriter {
         let is_new = pattern == Pattern::Create || pattern == Pattern::Rename || !is_open;
         let name = name_of(&place.file);
         if let (true, Some(dir)) = (is_new, &self.dir) {
-            // Closed before it is replaced.
+            // It is closed before it is replaced.
             self.open = None;
             let made = if pattern == Pattern::Rename { OsStr::new("new") } else { name };
             let made = BlockFile::create_in(dir, made, false)?;
@@ -285,12 +285,12 @@ impl StreamWriter {
     }
 }
 
-/// The name of a file in its directory.
+/// Returns the name of a file in its directory.
 fn name_of(file: &str) -> &OsStr {
     Path::new(file).file_name().unwrap_or_default()
 }
 
-/// Writes `data` and does what the method asks for.
+/// Writes `data` and does what the method requires.
 fn put(file: &BlockFile, method: Method, offset_bytes: u64, data: &[u8]) -> Result<(), FileError> {
     let error = |operation| move |errno| failed(file, operation, errno);
     if method == Method::RwfDsync {
@@ -311,7 +311,7 @@ fn put(file: &BlockFile, method: Method, offset_bytes: u64, data: &[u8]) -> Resu
     }
 }
 
-/// Where the offsets of a stream begin.
+/// Returns the offset at which a stream begins.
 fn base(is_device: bool, number: u16) -> u64 {
     if is_device { layout::part_offset(number) } else { 0 }
 }
@@ -334,7 +334,7 @@ impl<'a> StreamReader<'a> {
         Ok(Self { medium, number, open: None, memory: Slot::new(BLOCK_MAX)? })
     }
 
-    /// What lies in a place; fewer bytes where its file ends, or does not exist.
+    /// Reads the content of a place; returns fewer bytes if its file ends there, or does not exist.
     pub fn read(&mut self, place: &Place) -> Result<&[u8], FileError> {
         let is_open = self.open.as_ref().is_some_and(|(name, _)| *name == place.file);
         if !is_open {
@@ -348,7 +348,8 @@ impl<'a> StreamReader<'a> {
         while done < data.len() {
             let read = file.read_at(offset_bytes + done as u64, &mut data[done..]);
             match read.map_err(|errno| failed(file, "read", errno))? {
-                // An end that is no multiple of a block cannot be read on from past the cache.
+                // Past the cache, reading cannot continue after an end that is not a multiple of a
+                // sector.
                 0 => break,
                 bytes if !bytes.is_multiple_of(SECTOR) => {
                     done += bytes;

@@ -1,8 +1,8 @@
-//! Flushes that are timed by what was written before them, and what their times say.
+//! Timing of flushes by the amount written before them, and the conclusions from it.
 //!
 //! Writes go past the page cache, or are written out of it before the flush, so that the flush
 //! finds them in the cache of the device. The sizes take turns in an order that changes from round
-//! to round, so that neither a drift nor a busy processor is taken for a slope.
+//! to round, so that neither drift nor a busy processor is mistaken for a slope.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -18,36 +18,36 @@ use blockstone_sys::file::{Access, BlockFile, FileError};
 use super::medium::failed;
 use crate::CheckError;
 
-/// What is written before a flush.
+/// Bytes written before a flush.
 const SIZES: [u64; 5] = [0, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
-/// Of one write.
+/// Size of one write in bytes.
 const BLOCK: usize = 1 << 20;
-/// Of the file; writes begin again where it ends.
+/// Size of the file in bytes; writes start over at its end.
 const SPAN: u64 = 16 << 20;
 
-/// A flush moves data if a mebibyte more takes at least this part of what writing it took: honest
-/// caches were seen at 0.5 and more, others at 0.07 and less.
+/// A flush moves data if an additional mebibyte takes at least this fraction of the time to write
+/// it: honest caches were seen at 0.5 and more, others at 0.07 and less.
 const MOVES: f64 = 0.25;
-/// It does not if a mebibyte takes at most this part.
+/// A flush does not move data if a mebibyte takes at most this fraction.
 const STAYS: f64 = 0.1;
-/// A busy processor makes writes slower than flushes, which are fewer requests. So a flush also
+/// A busy processor slows down writes more than flushes, which are fewer requests. So a flush also
 /// moves data if after the most bytes it takes this many times as long as after none, and a
 /// mebibyte takes longer than any device needs to write one: 15 GB/s.
 const GROWS: f64 = 5.0;
 const FASTEST_NS_PER_MIB: f64 = 70e3;
-/// Of the times of writes: the median on a machine that is not busy is not far from it.
+/// Quantile of the write times: on a machine that is not busy, the median is close to it.
 const WRITE_QUANTILE: f64 = 0.25;
-/// Fewest flushes of the device for each that was asked for.
+/// Fewest flushes of the device per requested flush.
 const FLUSHES_MIN: f64 = 0.5;
 
-/// One round trip: what was written, how long that took, how long the flush took.
+/// One round: bytes written, time to write them, time of the flush.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     flush: Flush,
     write_ns: u64,
 }
 
-/// What was timed.
+/// Measured samples.
 #[derive(Clone, Debug, Default)]
 pub struct Timed {
     samples: Vec<Sample>,
@@ -89,7 +89,7 @@ pub fn time(
     Ok(timed)
 }
 
-/// A scratch file that has lost its name, past the page cache where that can be.
+/// Makes an unlinked scratch file, opened past the page cache if possible.
 fn nameless(dir: &Path, id: u64) -> Result<(BlockFile, bool), CheckError> {
     let path = dir.join(scratch::name(id, "flush"));
     let buffered = BlockFile::create_new(&path, false)?;
@@ -134,7 +134,8 @@ impl Writer {
         if self.at + bytes as u64 > SPAN {
             self.at = 0;
         }
-        // Another beginning for each block, so that none can be stored as one that was before.
+        // A different start for each block, so that none can be stored as a duplicate of an earlier
+        // one.
         self.number += 1;
         let key = self.number;
         let data = &mut self.block[..bytes];
@@ -160,17 +161,17 @@ impl Writer {
     }
 }
 
-/// What else is known where flushes were timed.
+/// Further facts about the place where flushes were timed.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings<'a> {
-    /// The kind of main memory that holds the files, if any.
+    /// Kind of main memory that holds the files, if any.
     pub memory: Option<&'a str>,
     pub barrier_off: Option<&'a str>,
-    /// With the flushes that each completed meanwhile.
+    /// Layers, with the flushes that each completed meanwhile.
     pub layers: &'a [Layer],
 }
 
-/// What the times say.
+/// Draws the conclusions from the times.
 pub fn judge(timed: &Timed, around: &Surroundings<'_>) -> Flushing {
     let flushes: Vec<Flush> = timed.samples.iter().map(|sample| sample.flush).collect();
     let slope = flushes::slope(&flushes).filter(|slope| slope.sizes.len() == SIZES.len());
@@ -230,18 +231,18 @@ fn classify(flushing: &Flushing, direct: bool, around: &Surroundings<'_>) -> (Cl
     }
 }
 
-/// The class of files in main memory, which needs no timing.
+/// Returns the class of files in main memory, which needs no timing.
 pub fn in_memory(memory: &str) -> (Class, String) {
     (Class::Memory, format!("kept in main memory ({memory}): nothing is durable"))
 }
 
-/// How many times as long a flush takes after the most bytes as after none.
+/// Returns how many times as long a flush takes after the most bytes as after none.
 fn growth(slope: &FlushSlope) -> f64 {
     let ends = slope.ends();
     ends.map_or(1.0, |(least, most)| most.flush_ns_p50.value / least.flush_ns_p50.value.max(1.0))
 }
 
-/// `a flush takes 302 µs after no write and 4.66 ms after 4 MiB, …`.
+/// Formats `a flush takes 302 µs after no write and 4.66 ms after 4 MiB, …`.
 fn shape(slope: &FlushSlope, write_ns_per_mib: f64, direct: bool) -> String {
     let Some((least, most)) = slope.ends() else { return String::new() };
     let how = if direct { "" } else { ", through the page cache" };
@@ -259,7 +260,7 @@ fn shape(slope: &FlushSlope, write_ns_per_mib: f64, direct: bool) -> String {
     )
 }
 
-/// The evidence that flushes do not reach a device with a volatile cache.
+/// Returns the evidence that flushes do not reach a device with a volatile cache.
 fn unflushed(asked: u64, around: &Surroundings<'_>) -> Option<String> {
     let counting = around.layers.iter().find_map(|layer| Some((layer, layer.flush_ios?)));
     let (layer, flushes) = counting?;
@@ -284,8 +285,8 @@ mod tests {
 
     use super::*;
 
-    /// Flushes that take `base` and `per_mib`, after writes that take `write`, in nanoseconds,
-    /// beside a hog that delays one of `hog` by some milliseconds.
+    /// Returns flushes that take `base` and `per_mib`, after writes that take `write`, in
+    /// nanoseconds, next to a hog that delays one in `hog` by some milliseconds.
     fn timed(base: f64, per_mib: f64, write: f64, (hog, seed): (u64, u64)) -> Timed {
         let mut rng = Rng::new(seed, 7);
         let mut samples = Vec::new();
@@ -328,7 +329,7 @@ mod tests {
     fn the_three_seen_devices_are_told_apart_beside_a_hog() {
         for seed in 0..40 {
             for hog in [0, 12] {
-                // An honest cache, one that ignores flushes, and a protected one: as measured.
+                // An honest cache, one that ignores flushes, and a protected one, as measured.
                 for honest in [
                     timed(302e3, 1_090e3, 900e3, (hog, seed)),
                     timed(233e3, 1_000e3, 5_860e3, (hog, seed)),

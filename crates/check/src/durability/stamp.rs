@@ -1,25 +1,25 @@
-//! Blocks whose every sector says to which run, writer, write and place it belongs, so that what a
-//! cut left of a block can be told sector by sector.
+//! Blocks in which every sector states its run, writer, write and place, so that what a cut left of
+//! a block can be identified sector by sector.
 
 use blockstone_base::rng;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The unit in which a device tears a block.
+/// Unit in which a device tears a block.
 pub const SECTOR: usize = 512;
 
 const MAGIC: &[u8; 8] = b"BSdurab1";
 const HEADER: usize = 40;
 const SUM_AT: usize = SECTOR - 8;
 
-/// What a block says of itself.
+/// Identity stamped on a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     pub run: u64,
-    /// The number of its writer.
+    /// Number of the writer.
     pub stream: u16,
-    /// Of its writer; 0 is what lies there before the first write.
+    /// Sequence number of the write; 0 is the content before the first write.
     pub sequence: u64,
-    /// Where it belongs: bytes from the beginning of its file, or of its part of a device.
+    /// Where it belongs: offset in bytes from the start of its file, or of its part of a device.
     pub offset_bytes: u64,
 }
 
@@ -42,12 +42,12 @@ impl Stamp {
     }
 }
 
-/// What names a block to the witness.
+/// Returns the hash that identifies a block to the witness.
 pub fn hash(block: &[u8]) -> u64 {
     xxh3_64(block)
 }
 
-/// What a sector holds.
+/// Content of a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sector {
     Zeros,

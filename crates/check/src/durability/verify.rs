@@ -1,4 +1,4 @@
-//! What a cut left, against what the witness knows.
+//! Compares the remains after a cut with what the witness knows.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,9 +18,9 @@ use super::ledger::{CONCLUSIVE, LOST};
 use super::medium::{Medium, StreamReader, stamp_of};
 use crate::CheckError;
 
-/// Compares what is on `path` with what the witness knows, tells it the outcome, and removes what
-/// was written to a directory. Fails when the witness cannot be reached, or nothing on the path
-/// can be of a run that it knows.
+/// Compares what is on `path` with what the witness knows, reports the outcome to it, and removes
+/// what was written to a directory. Fails if the witness cannot be reached, or nothing on the path
+/// can belong to a run that it knows.
 pub fn verify(
     path: &Path,
     witness: &str,
@@ -64,7 +64,7 @@ pub fn verify(
     findings.signal = observer.interrupted().map(str::to_owned);
     if findings.signal.is_none() {
         let lost = streams.iter().any(StreamFindings::is_broken);
-        // A loss is one whatever the controls say.
+        // A loss counts whatever the controls say.
         let bits = if lost { CONCLUSIVE | LOST } else { u64::from(conclusive) * CONCLUSIVE };
         client.outcome(testimony.run, bits)?;
         findings.cuts = client.ask(testimony.run)?.map(|it| it.cuts).unwrap_or_default();
@@ -77,8 +77,8 @@ pub fn verify(
     Ok(findings)
 }
 
-/// The newest run of this path. Each is marked, and the mark flushed, before the witness knows of
-/// it: where an older mark is found, that of the newer one was lost.
+/// Returns the newest run of this path. Each is marked, and the mark flushed, before the witness
+/// knows of it: if an older mark is found, that of the newer one was lost.
 fn newest(found: Testimony, client: &mut Client, chain: &Chain) -> Result<Testimony, CheckError> {
     if found.newest == found.run {
         return Ok(found);
@@ -90,7 +90,7 @@ fn newest(found: Testimony, client: &mut Client, chain: &Chain) -> Result<Testim
     Ok(client.ask(found.newest)?.filter(is_here).unwrap_or(found))
 }
 
-/// Whether a device without a mark can be the one of this run.
+/// Returns whether a device without a mark can be the one of this run.
 fn is_of_device(testimony: &Testimony, chain: &Chain) -> bool {
     let bytes = testimony.description.device_bytes;
     bytes.is_some() && bytes == bytes_of(chain)
@@ -120,7 +120,7 @@ impl One<'_> {
             let stamp = stamp_of(self.run, self.number, &place, sequence);
             let mut block_bytes = place.bytes;
             if pattern == Pattern::Rename {
-                // The file may be that of a later write, whose size is another.
+                // The file may belong to a later write of a different size.
                 place.bytes = BLOCK_MAX as u64;
             }
             let content = match reader.read(&place) {

@@ -1,8 +1,9 @@
-//! The witness: it listens, keeps what writers had acknowledged in a log that it flushes before it
-//! confirms anything, and answers what it knows after a cut.
+//! The witness: it listens, keeps the acknowledged writes of writers in a log that it flushes
+//! before it confirms anything, and reports what it knows after a cut.
 //!
-//! Whoever connects may be hostile: beside what [`meet`] bounds, runs and the log are bounded, and
-//! whoever says nothing is dropped. Where too many are connected, who writes nothing gives way.
+//! Anyone who connects may be hostile: besides the limits of [`meet`], runs and the log are
+//! bounded, and a connection that stays silent is dropped. If too many are connected, one that
+//! writes nothing gives way.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -24,20 +25,20 @@ use crate::meet::{
     self, AGAIN, Door, FRAME, Frame, Kind, Link, Message, SIDES_MAX, SILENCE, invalid,
 };
 
-/// The first bytes of a log.
+/// First bytes of a log.
 const LOG_START: &[u8; FRAME] = b"blockstone witness log 1\n\0\0\0\0\0\0\0";
-/// The longest log: 128 million points.
+/// Maximum length of a log: 128 million points.
 const LOG_MAX: u64 = 4 << 30;
-/// Points that are taken together.
+/// Points that are processed together.
 const BATCH: usize = 4096;
-/// How long those who are connected may take to end after the last cycle: the one that verified
-/// asks for the cuts so far.
+/// Time that connections may take to end after the last cycle: the one that verified asks for the
+/// cuts so far.
 const FAREWELL: Duration = Duration::from_secs(10);
 
-/// How a witness serves.
+/// Configuration of a witness.
 #[derive(Clone, Debug)]
 pub struct Serving<'a> {
-    /// Where it listens.
+    /// Address at which it listens.
     pub address: &'a str,
     pub log: &'a Path,
     pub cycles: Option<Cycles>,
@@ -122,7 +123,7 @@ struct Shared {
     seats: Mutex<Vec<Seat>>,
 }
 
-/// A connection, to end it.
+/// Handle of a connection, used to end it.
 #[derive(Debug)]
 struct Seat {
     number: u64,
@@ -139,7 +140,7 @@ impl Shared {
         self.seats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a connection in. Where there are too many, the oldest that writes nothing gives way.
+    /// Admits a connection. If there are too many, the oldest that writes nothing gives way.
     fn seat(&self, number: u64, link: &Link) -> io::Result<()> {
         let seat = Seat { number, writes: false, link: link.try_clone()? };
         let mut seats = self.seats();
@@ -210,13 +211,13 @@ fn converse(shared: &Shared, number: u64, link: &mut Link) -> io::Result<()> {
     Ok(())
 }
 
-/// What is known, and the log that keeps it.
+/// Known runs, and the log that stores them.
 #[derive(Debug)]
 struct Book {
     ledger: Ledger,
     log: File,
     bytes: u64,
-    /// The run of the last points in the log.
+    /// Run of the last points in the log.
     current: u64,
 }
 
@@ -278,7 +279,8 @@ impl Book {
     }
 }
 
-/// A new log, or the one of this name, which belongs to this user and has no other name.
+/// Opens a new log, or an existing one of this name, which must belong to this user and have no
+/// other name.
 fn open_log(dir: &HeldDir, name: &Path) -> io::Result<File> {
     match dir.create_new(name) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -301,7 +303,7 @@ mod tests {
     use super::super::ledger::CONCLUSIVE;
     use super::*;
 
-    /// Serves until it is dropped.
+    /// A witness that serves until it is dropped.
     struct Served {
         address: String,
         stop: std::sync::Arc<std::sync::atomic::AtomicBool>,
@@ -372,7 +374,7 @@ mod tests {
         link.finish(Duration::from_secs(20));
         let findings = served.end();
         assert_eq!(findings.witnessed[0].acknowledged, 200);
-        // The end of a write that was cut off.
+        // The tail of a write that was cut off.
         std::fs::OpenOptions::new().append(true).open(&log).unwrap().write_all(b"cut off").unwrap();
 
         let served = Served::start(&log);
@@ -428,7 +430,7 @@ mod tests {
             let refusal = link.receive(SILENCE).unwrap_err().to_string();
             assert!(refusal.contains("it refuses: "), "{refusal}");
         }
-        // Who writes stays, however many come.
+        // A connection that writes stays, however many others come.
         let writer = Client::connect(&served.address).unwrap().begin(9, &description()).unwrap();
         let silent: Vec<_> = (0..80).map(|_| joined().unwrap()).collect();
         writer.handle().acknowledged(0, 1, 7);

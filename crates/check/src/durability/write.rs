@@ -1,4 +1,4 @@
-//! Writers that go on until the power is cut, and tell the witness what they had acknowledged.
+//! Writers that continue until the power is cut, and report acknowledged writes to the witness.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -23,7 +23,7 @@ use super::layout;
 use super::medium::{Medium, StreamWriter};
 use crate::CheckError;
 
-/// What is written, where, and for how long at most.
+/// Plan of a run: what is written, where, and for how long at most.
 #[derive(Clone, Debug)]
 pub struct Writing<'a> {
     pub path: &'a Path,
@@ -34,29 +34,29 @@ pub struct Writing<'a> {
     pub methods: &'a [Method],
     pub patterns: &'a [Pattern],
     pub duration: Duration,
-    /// Names the run.
+    /// ID of the run.
     pub id: u64,
 }
 
-/// Writers look this often whether they shall end.
+/// Interval at which writers check whether to end.
 const LOOK: Duration = Duration::from_millis(100);
-/// Between the writes of a control: it waits for nothing, and would take the processors, and fill
-/// the log of the witness.
+/// Pause between the writes of a control: it waits for nothing, and would occupy the processors and
+/// fill the log of the witness.
 const CONTROL_PAUSE: Duration = Duration::from_millis(1);
-/// Of every such time, streams that flush write in the first half only, if there are controls. A
-/// flush writes out what the others left in the cache of the device: without a rest, a cut would
-/// find nothing there that it can lose, and prove nothing.
+/// Period in which streams that flush write in the first half only, if there are controls. A flush
+/// writes out what the others left in the cache of the device: without a rest, a cut would find
+/// nothing there that it could lose, and prove nothing.
 const PERIOD: Duration = Duration::from_secs(2);
-/// How often a stream at rest looks whether that is over.
+/// Interval at which a resting stream checks whether the rest is over.
 const REST_LOOK: Duration = Duration::from_millis(10);
-/// For how long a writer may wait for its device after the end.
+/// Time that a writer may wait for its device after the end.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// For how long the witness may take to confirm the last points.
+/// Time that the witness may take to confirm the last points.
 const LAST_POINTS: Duration = Duration::from_secs(10);
 
-/// Writes until the time is over, a signal ends it, the witness is gone, or every write fails: what
-/// a power cut does is the end of all of these. What was written stays, for a verification, unless
-/// a signal ended it. Fails when the path cannot be used or the witness not be reached.
+/// Writes until the time is over, a signal ends it, the witness is gone, or every write fails: a
+/// power cut ends all of these. The written data remains for a verification, unless a signal ended
+/// it. Fails if the path cannot be used or the witness cannot be reached.
 pub fn write(
     writing: &Writing<'_>,
     observer: &mut dyn Observer,
@@ -65,10 +65,10 @@ pub fn write(
     let patterns: &[Pattern] =
         if chain.is_device() { &[Pattern::Overwrite] } else { writing.patterns };
     let streams = layout::streams(writing.methods, patterns);
-    // Held against mounts and the like for as long as it is written to.
+    // Protected from mounts and the like for as long as it is written to.
     let device = hold(writing, &chain, streams.len())?;
     let mut client = Client::connect(writing.witness)?;
-    // A witness that does not answer is known before anything is written.
+    // This detects a witness that does not answer before anything is written.
     client.ask(0)?;
     observer.phase("prepare");
     let medium = Medium::begin(Path::new(&chain.target.path), device, writing.id)?;
@@ -103,7 +103,7 @@ fn remove(medium: &Medium, notes: &mut Vec<String>) {
     }
 }
 
-/// Refuses what cannot be written to, and claims a device.
+/// Refuses paths that cannot be written to, and claims a device.
 fn hold(
     writing: &Writing<'_>,
     chain: &Chain,
@@ -136,7 +136,7 @@ fn hold(
     }
 }
 
-/// What all writers share.
+/// State that all writers share.
 struct Shared {
     points: Points,
     ended: AtomicBool,
@@ -162,7 +162,7 @@ fn run(
         let number = writers.len() as u16;
         match StreamWriter::prepare(medium, writing.id, (number, stream)) {
             Ok(writer) => writers.push((stream, writer)),
-            // No direct I/O here: the number goes to the next stream.
+            // Direct I/O is not supported here: the number goes to the next stream.
             Err(CheckError::File(FileError::Open { source, direct: true, .. })) => {
                 refused.push(format!("{} was not tried: {source}.", stream.case()));
             }
@@ -218,7 +218,7 @@ fn run(
     Ok(findings)
 }
 
-/// Fails when there are too few threads to have; those that were started end then.
+/// Fails if not enough threads can be started, in which case those already started end.
 fn start(shared: &Arc<Shared>, writers: Vec<(Stream, StreamWriter)>) -> Result<(), CheckError> {
     for (number, (stream, writer)) in (0..).zip(writers) {
         let theirs = Arc::clone(shared);
@@ -257,7 +257,7 @@ fn failures(shared: &Shared) -> Option<String> {
     Some(format!("{} writers ended with an error: {}: {what}.", failures.len(), stream.case()))
 }
 
-/// Whether streams that flush do not write at this time.
+/// Returns whether streams that flush are resting at this time.
 fn rests(elapsed: Duration) -> bool {
     elapsed.as_nanos() % PERIOD.as_nanos() >= PERIOD.as_nanos() / 2
 }

@@ -1,14 +1,14 @@
-//! What became of the sizes that were asked for: the class and its evidence.
+//! Result for the requested sizes: the class and its evidence.
 
 use crate::iosize::findings::{Calls, Class, Direction, Flow, Size, exact, first_of};
 use blockstone_base::units::three_digits;
 
-/// Means that differ by less count as the same: the last call of a file is often shorter.
+/// Means that differ by less count as equal: the last call of a file is often shorter.
 const SAME: f64 = 1.25;
-/// Sizes that are named in the evidence.
+/// Number of sizes named in the evidence.
 const NAMED: usize = 3;
 
-/// Puts class and evidence into a flow whose numbers are known.
+/// Sets class and evidence of a flow whose numbers are known.
 pub fn classify(flow: &mut Flow) {
     let (class, evidence) = of(flow);
     flow.class = class;
@@ -50,11 +50,11 @@ fn of(flow: &Flow) -> (Class, String) {
     (class, format!("asked: {asked}; device: {device}{part}: {how}"))
 }
 
-/// `read 10 KiB × 1,639; page fault 4 KiB × 2`.
+/// Lists the requested sizes: `read 10 KiB × 1,639; page fault 4 KiB × 2`.
 fn asked(calls: &[Calls]) -> String {
     let kinds = calls.iter().filter(|calls| calls.calls > 0).map(|calls| {
         let mut text = format!("{} {}", calls.kind, first_of(&calls.sizes, NAMED));
-        // What was asked for without a bound says nothing of what was moved.
+        // A request without a bound says nothing about what was moved.
         if calls.sizes.iter().any(|Size { size_bytes, .. }| *size_bytes >= 1 << 60) {
             text = format!("{text}, moved {}", exact(calls.bytes));
         }

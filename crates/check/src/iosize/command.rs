@@ -1,4 +1,4 @@
-//! A command that is run to its end, or until a signal asks for the end.
+//! A command that runs to its end, or until a signal ends it.
 
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(2);
 /// Time that a command has to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How a command ended.
+/// Result of a command that has ended.
 #[derive(Debug)]
 pub struct Ran {
     pub exit: Option<i32>,
@@ -30,13 +30,14 @@ pub struct Ran {
     pub left_processes: u64,
 }
 
-/// A command with the input of this process, whose output goes where this process's errors go.
+/// Returns a command with the input of this process, whose output goes to this process's standard
+/// error.
 pub fn of(words: &[OsString]) -> Program {
     let (program, arguments) =
         words.split_first().map_or((OsStr::new(""), &[][..]), |(it, rest)| (it.as_os_str(), rest));
     let mut program = Program::typed(program);
     program.args(arguments).stderr(Stdio::inherit());
-    // A group in the background that reads from a terminal is stopped.
+    // A background process group that reads from a terminal is stopped.
     if !std::io::stdin().is_terminal() {
         program.stdin(Stdio::inherit());
     }
@@ -46,7 +47,8 @@ pub fn of(words: &[OsString]) -> Program {
     program
 }
 
-/// Runs it in a process group of its own and has everything counted that it and its children do.
+/// Runs the command in its own process group and has everything counted that it and its children
+/// do.
 pub fn run(
     mut program: Program,
     counter: &mut Counter,
@@ -56,7 +58,7 @@ pub fn run(
     let name = program.name().to_string_lossy().into_owned();
     program.group();
     let own = std::process::id();
-    // A child is counted if its parent is when it is born.
+    // A child is counted if its parent is when it is created.
     counter.want(own);
     let child = program.spawn();
     counter.forget(own);
@@ -81,7 +83,7 @@ pub fn run(
     })
 }
 
-/// Returns when it has ended, which a signal to this process makes it do.
+/// Returns when the command has ended, which a signal to this process makes it do.
 fn wait(
     child: &Child,
     limit: Option<Duration>,
@@ -96,7 +98,7 @@ fn wait(
             while !child.has_ended()? && asked.elapsed() < GRACE {
                 thread::sleep(LOOK);
             }
-            // Also those that go on after their parent, or ignore the first signal.
+            // This includes processes that outlive their parent or ignore the first signal.
             return child.signal_group(Signal::KILL);
         }
         thread::sleep(LOOK);

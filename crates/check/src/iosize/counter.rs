@@ -1,4 +1,4 @@
-//! What the kernel is asked about: sizes, and where the files lie that they belong to.
+//! Kernel counters of sizes, and the location of the files that they belong to.
 
 use std::collections::{BTreeSet, HashMap};
 use std::os::unix::fs::MetadataExt;
@@ -14,9 +14,9 @@ use blockstone_sys::survey::Mounts;
 
 use crate::evidence::Kernel;
 
-/// The PID namespace in which the kernel counts, `linux/proc_ns.h`.
+/// PID namespace in which the kernel counts, `linux/proc_ns.h`.
 const INITIAL_PID_NAMESPACE: u64 = 0xefff_fffc;
-/// Files that are written back at the end.
+/// Maximum number of files that are written back at the end.
 const FLUSHED: usize = 1_000;
 
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Counter {
         self.kernel.ask(|tracer| tracer.forget(pid));
     }
 
-    /// Processes that are counted and have not ended.
+    /// Returns the processes that are counted and have not ended.
     pub fn living(&mut self) -> Option<BTreeSet<u32>> {
         self.kernel.ask(SizeTracer::living)
     }
@@ -55,7 +55,7 @@ impl Counter {
         self.kernel.get().map_or(0, SizeTracer::dropped)
     }
 
-    /// What these kernels do not show.
+    /// Returns what this kernel does not show.
     pub fn blind(&self) -> Vec<String> {
         let Some(tracer) = self.kernel.get() else { return Vec::new() };
         let all = [
@@ -71,7 +71,7 @@ impl Counter {
         self.kernel.ask(SizeTracer::sizes).unwrap_or_default()
     }
 
-    /// How each place is called.
+    /// Returns the name of each place.
     pub fn names(&mut self, sizes: &[OfSize]) -> HashMap<Place, String> {
         let mut names = HashMap::new();
         for OfSize { place, .. } in sizes {
@@ -100,8 +100,8 @@ impl Counter {
         self.kernel.ask(|tracer| tracer.path_of(place)).flatten()
     }
 
-    /// Whether the path leads to the very file, and the path: where it does, or where it would if
-    /// the file had not been removed.
+    /// Returns whether the path leads to this very file, and the path: where it does, or where it
+    /// would if the file had not been removed.
     fn path_of(&self, place: &Place, inner: &str) -> Option<(bool, String)> {
         let Subject::File { inode, .. } = place.subject() else { return None };
         let device = place.device();
@@ -121,8 +121,8 @@ impl Counter {
         found.map(|path| (true, text(path))).or_else(|| Some((false, text(paths.first()?))))
     }
 
-    /// Has what was written, and is still in memory only, written to the device: its requests are
-    /// counted then.
+    /// Has written data that is still in memory only written to the device, so that its requests
+    /// are counted.
     pub fn write_back(&mut self, observer: &mut dyn Observer) {
         let sizes = self.sizes();
         let mut files: Vec<Place> =

@@ -1,4 +1,4 @@
-//! What `check iosize` finds: the sizes in which programs ask for I/O, and those that reach the
+//! Findings of `check iosize`: the sizes in which programs request I/O, and those that reach the
 //! page cache and the device. Data only: it is measured elsewhere.
 
 use std::fmt;
@@ -11,17 +11,17 @@ use blockstone_base::named;
 use blockstone_base::units::thousands;
 
 named! {
-    /// What becomes of the sizes that were asked for.
+    /// Result for the requested sizes.
     #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     Class {
-        /// The device gets requests of the size that was asked for.
+        /// The device gets requests of the requested size.
         AsAsked = "as-asked",
-        /// It gets larger ones.
+        /// The device gets larger requests.
         Merged = "merged",
-        /// It gets smaller ones.
+        /// The device gets smaller requests.
         Split = "split",
-        /// It gets none: the page cache has served them.
+        /// The device gets no requests: the page cache has served them.
         Cached = "cached",
         /// The evidence does not decide.
         Unknown = "unknown",
@@ -37,7 +37,7 @@ named! {
     }
 }
 
-/// An exact size, and how often.
+/// An exact size, and its frequency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     pub size_bytes: u64,
@@ -50,7 +50,8 @@ impl fmt::Display for Size {
     }
 }
 
-/// A size without rounding: `10 KiB`, `16,320 B`; `no bound` for what is larger than any file.
+/// Formats a size without rounding: `10 KiB`, `16,320 B`; `no bound` for sizes larger than any
+/// file.
 pub fn exact(bytes: u64) -> String {
     const UNITS: [(u32, &str); 3] = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     if bytes >= 1 << 60 {
@@ -63,7 +64,7 @@ pub fn exact(bytes: u64) -> String {
     }
 }
 
-/// The first few, and how many more there are.
+/// Lists the first few, and how many more there are.
 pub fn first_of(sizes: &[Size], most: usize) -> String {
     let shown: Vec<String> = sizes.iter().take(most).map(Size::to_string).collect();
     let more = sizes.len().saturating_sub(most);
@@ -76,12 +77,12 @@ pub fn first_of(sizes: &[Size], most: usize) -> String {
 pub struct Calls {
     /// `read`, `pwrite`, `copy_file_range`, `page fault`, `io_uring` …
     pub kind: &'static str,
-    /// Those that did not fail.
+    /// Calls that did not fail.
     pub calls: u64,
     pub failed: u64,
-    /// Bytes that they moved.
+    /// Bytes that the calls moved.
     pub bytes: u64,
-    /// What they asked for, the commonest first; failed ones are among them.
+    /// Requested sizes, the most common first, including failed calls.
     pub sizes: Vec<Size>,
 }
 
@@ -91,27 +92,27 @@ pub struct Flow {
     pub path: String,
     pub direction: Direction,
     pub class: Class,
-    /// What was seen, with numbers.
+    /// Observations, with numbers.
     pub evidence: String,
     pub calls: Vec<Calls>,
     /// Calls that moved something.
     pub moved: u64,
-    /// Bytes that they moved.
+    /// Bytes that these calls moved.
     pub asked_bytes: u64,
-    /// Of the calls that moved something, those that begin where the last one ended.
+    /// Calls, of those that moved something, that begin where the previous one ended.
     pub sequential: u64,
-    /// Of the calls that moved something, those that begin and end at a multiple of 4 KiB.
+    /// Calls, of those that moved something, that begin and end at a multiple of 4 KiB.
     pub aligned: u64,
     /// Pages of 4 KiB added to the page cache.
     pub added_pages: u64,
-    /// Requests to the device, the commonest first.
+    /// Requests to the device, the most common size first.
     pub device: Vec<Size>,
     pub device_requests: u64,
     pub device_bytes: u64,
 }
 
 impl Flow {
-    /// Mean of what a call moved.
+    /// Returns the mean number of bytes that a call moved.
     pub fn asked_bytes_mean(&self) -> Option<f64> {
         (self.moved > 0).then(|| self.asked_bytes as f64 / self.moved as f64)
     }
@@ -133,26 +134,26 @@ impl Flow {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tool {
     pub name: String,
-    /// What it says of itself.
+    /// Version as the program prints it.
     pub version: String,
     pub command: String,
-    /// Its I/O on the scratch file and on what it makes of it, by direction.
+    /// I/O on the scratch file and on its output, by direction.
     pub flows: Vec<Flow>,
     pub exit: Option<i32>,
 }
 
-/// What the kernel charges to a process without BPF: calls, whichever files they go to.
+/// Counts that the kernel charges to a process, without BPF: calls, whichever files they access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Charged {
     pub read_calls: u64,
     pub read_bytes: u64,
     pub write_calls: u64,
     pub write_bytes: u64,
-    /// Fetched from storage.
+    /// Bytes fetched from storage.
     pub fetched_bytes: u64,
 }
 
-/// What `check iosize` found.
+/// Findings of `check iosize`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IosizeFindings {
     /// The command, process or path.
@@ -164,28 +165,28 @@ pub struct IosizeFindings {
     /// By file and direction, most bytes first.
     pub flows: Vec<Flow>,
     pub tools: Vec<Tool>,
-    /// From `/proc/PID/io`.
+    /// Counters from `/proc/PID/io`.
     pub charged: Option<Charged>,
     /// Processor time of the command, in nanoseconds.
     pub cpu_ns: Option<u64>,
-    /// How the command ended: its exit code, or 128 and its signal.
+    /// Exit code of the command, or 128 plus its signal.
     pub exit: Option<i32>,
-    /// Processes of the command that still ran when it had ended.
+    /// Processes of the command that were still running when it had ended.
     pub left_processes: u64,
-    /// Seconds for which it was observed.
+    /// Time of observation in seconds.
     pub observed_s: f64,
-    /// What larger calls would save, where it was measured.
+    /// Saving by larger calls, if it was measured.
     pub saving: Option<String>,
-    /// What is not counted here, such as page faults.
+    /// Kinds of I/O that are not counted here, such as page faults.
     pub blind: Vec<String>,
-    /// Calls and requests that were not counted for want of room.
+    /// Calls and requests that were not counted for lack of space.
     pub dropped: u64,
-    /// The signal that ended it early.
+    /// Signal that ended the check early.
     pub signal: Option<String>,
 }
 
 impl IosizeFindings {
-    /// Processor time for each MiB that was asked for, in microseconds.
+    /// Returns the processor time per requested MiB, in microseconds.
     pub fn cpu_us_per_mib(&self) -> Option<f64> {
         let bytes: u64 = self.total.iter().map(|flow| flow.asked_bytes).sum();
         let cpu_ns = self.cpu_ns.filter(|_| bytes > 0)?;

@@ -1,4 +1,4 @@
-//! From what the kernel counted by exact size to flows: a file in one direction.
+//! Derives flows, a file in one direction each, from what the kernel counted by exact size.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,7 +9,7 @@ use super::classify::classify;
 
 const PAGE_BYTES: u64 = 4096;
 
-/// By place and direction, those with most bytes first.
+/// Groups by place and direction, those with most bytes first.
 pub fn by_place(sizes: &[OfSize], names: &HashMap<Place, String>) -> Vec<Flow> {
     let mut groups: BTreeMap<(Place, bool), Vec<OfSize>> = BTreeMap::new();
     for size in sizes {
@@ -26,7 +26,7 @@ pub fn by_place(sizes: &[OfSize], names: &HashMap<Place, String>) -> Vec<Flow> {
     flows
 }
 
-/// All places together, for each direction in which there was anything.
+/// Sums all places, for each direction with any I/O.
 pub fn of_all(sizes: &[OfSize], name: &str) -> Vec<Flow> {
     let of = |is_write| {
         let sizes: Vec<OfSize> =
@@ -58,7 +58,7 @@ fn flow(path: String, is_write: bool, sizes: &[OfSize]) -> Flow {
     flow
 }
 
-/// By kind of call, most bytes first.
+/// Groups by kind of call, most bytes first.
 fn calls<'a>(sizes: impl Iterator<Item = &'a OfSize>) -> Vec<Calls> {
     let mut kinds: BTreeMap<&'static str, Vec<&OfSize>> = BTreeMap::new();
     for size in sizes {
@@ -87,7 +87,7 @@ fn commonest<'a>(sizes: impl Iterator<Item = &'a OfSize>) -> Vec<Size> {
     sizes
 }
 
-/// What was counted between two looks.
+/// Returns what was counted between two samples.
 pub fn since(after: &[OfSize], before: &[OfSize]) -> Vec<OfSize> {
     let key = |size: &OfSize| (size.place, size.layer, size.is_write, size.call, size.size_bytes);
     let known: HashMap<_, Sum> = before.iter().map(|size| (key(size), size.sum)).collect();

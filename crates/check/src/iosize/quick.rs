@@ -1,4 +1,5 @@
-//! In seconds: what reads of 8 KiB of this process become, past the page cache and through it.
+//! A check that takes seconds: what happens to reads of 8 KiB of this process, past the page cache
+//! and through it.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -18,10 +19,10 @@ use super::{findings, flows};
 use crate::CheckError;
 
 const CALL: usize = 8192;
-/// One megabyte of them.
+/// Number of calls: one megabyte in total.
 const CALLS: u64 = 128;
 
-/// Reads a scratch file in a directory, or a file or device, whose content stays as it is. `id`
+/// Reads a scratch file in a directory, or a file or device, whose content is not changed. `id`
 /// names the scratch file.
 pub fn of_path(
     path: &Path,
@@ -60,7 +61,7 @@ pub fn of_path(
             };
             match read {
                 Ok(CALL) => {}
-                // The end of a file that was named.
+                // End of a file named by the user.
                 Ok(_) => break,
                 Err(why) => {
                     failed = Some(why);
@@ -85,7 +86,7 @@ pub fn of_path(
     Ok(found)
 }
 
-/// A scratch file without a name, written and dropped from the page cache.
+/// Prepares an unlinked scratch file, written and dropped from the page cache.
 fn prepared(dir: &Path, id: u64) -> Result<(Option<BlockFile>, File), CheckError> {
     let path = dir.join(scratch::name(id, "iosize"));
     let file = BlockFile::create_new(&path, false)?;
@@ -100,7 +101,7 @@ fn prepared(dir: &Path, id: u64) -> Result<(Option<BlockFile>, File), CheckError
         file.write_at(call * CALL as u64, &data).map_err(error)?;
     }
     file.fsync().map_err(error)?;
-    // Where there is no cache to drop from, this fails, and that is no fault.
+    // This fails if there is no cache to drop from, which does no harm.
     let _ = file.drop_cached();
     Ok(made)
 }

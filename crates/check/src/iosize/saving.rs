@@ -1,4 +1,4 @@
-//! What larger calls would save: measured by reading again from the page cache.
+//! Saving by larger calls, measured by reading again from the page cache.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -16,25 +16,25 @@ const BYTES: u64 = 32 << 20;
 const ROUNDS: u32 = 3;
 /// With fewer bytes there is nothing to save.
 const LEAST: u64 = 1 << 20;
-/// The share of calls that begin where the last one ended, from which larger calls could be made.
+/// Share of calls that begin where the previous one ended, from which calls could be made larger.
 const SEQUENTIAL: f64 = 0.9;
 
-/// Of the file of which most was read: what calls of another size take, where it was read in order,
-/// in smaller calls and through the page cache.
+/// Measures the file from which most was read: the cost of calls of another size, if it was read in
+/// order, in smaller calls and through the page cache.
 pub fn measured(findings: &IosizeFindings) -> Option<String> {
     let is_read = |flow: &&Flow| flow.direction == Direction::Read;
     let flow = findings.flows.iter().filter(is_read).max_by_key(|flow| flow.asked_bytes)?;
     let asked = flow.asked_bytes_mean()? as usize;
     let buffered = matches!(flow.class, Class::Merged | Class::Cached);
     let in_order = flow.sequential_share()? >= SEQUENTIAL;
-    // What moves without a copy to the process has no calls that could be larger.
+    // Data that moves without a copy to the process has no calls that could be larger.
     let copied = flow.calls.iter().all(|calls| ["read", "pread"].contains(&calls.kind));
     if !buffered || !in_order || !copied || asked >= LARGE || flow.asked_bytes < LEAST {
         return None;
     }
     let file = open_file(Path::new(&flow.path)).ok()?;
     let size = file.metadata().ok()?.len().min(BYTES);
-    // Brings it into the page cache where it was dropped.
+    // Brings the file into the page cache if it was dropped.
     cost(&file, size, LARGE)?;
     let best = |size_bytes| (0..ROUNDS).filter_map(|_| cost(&file, size, size_bytes)).min();
     let (now_ns, then_ns) = (best(asked.max(1))?, best(LARGE)?);
@@ -53,7 +53,7 @@ pub fn measured(findings: &IosizeFindings) -> Option<String> {
     ))
 }
 
-/// Processor time of this thread, in nanoseconds.
+/// Returns the processor time of this thread, in nanoseconds.
 fn cost(file: &File, bytes: u64, size: usize) -> Option<u64> {
     let mut buffer = vec![0; size];
     let before = CpuUsage::of_thread().cpu_ns();

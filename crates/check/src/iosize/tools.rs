@@ -1,4 +1,4 @@
-//! Programs that everybody copies with, each on a scratch file: which sizes they ask for here.
+//! Common programs that copy, each on a scratch file, and the sizes they request here.
 
 use std::io::{BufWriter, Write};
 use std::os::fd::AsFd;
@@ -19,17 +19,17 @@ use super::counter::Counter;
 use super::{command, findings, flows};
 use crate::CheckError;
 
-/// Lines of the scratch file and bytes of each, which together are 4 MiB.
+/// Lines of the scratch file and bytes per line, 4 MiB in total.
 const LINES: u64 = 65_536;
 const LINE: usize = 64;
-/// Time that one of them may take.
+/// Time limit for one of them.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The same for what it says of itself, and the most that is taken of that.
+/// Time limit for its version output, and the maximum size read of that.
 const VERSION: (Duration, Bytes) = (Duration::from_secs(5), Bytes::kib(64));
 const INPUT: &str = "in";
 const OUTPUT: &str = "out";
 
-/// The arguments of each; where the last is `>`, its output goes to the file.
+/// Arguments of each; if the last is `>`, its output goes to the file.
 const TOOLS: &[(&str, &[&str])] = &[
     ("cp", &["in", "out"]),
     ("cat", &["in", ">"]),
@@ -46,8 +46,8 @@ const TOOLS: &[(&str, &[&str])] = &[
     ("xz", &["-0", "-c", "in", ">"]),
 ];
 
-/// Runs those that are installed, one after the other, in a directory of their own in `dir`; `id`
-/// names it. Fails when the directory cannot be used.
+/// Runs those that are installed, one after the other, in their own directory in `dir`, which `id`
+/// names. Fails if the directory cannot be used.
 pub fn of_tools(
     dir: &Path,
     id: u64,
@@ -98,7 +98,8 @@ pub fn of_tools(
     Ok(found)
 }
 
-/// What a program of the system says of itself in its first line; none if it is not installed.
+/// Returns the first line that a program of the system prints about itself; `None` if it is not
+/// installed.
 fn version(name: &str, observer: &dyn Observer) -> Option<String> {
     let mut program = Program::find(name).ok()?;
     program.arg("--version");
@@ -110,10 +111,10 @@ fn version(name: &str, observer: &dyn Observer) -> Option<String> {
     Some(line.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// A directory that goes with this value, and is found by a later check if this one is killed.
+/// A directory that is removed with this value; a later check finds it if this one is killed.
 struct Scratch {
     dir: ScratchDir,
-    /// The same, to make files in it.
+    /// The same directory, to make files in it.
     held: HeldDir,
 }
 
@@ -127,7 +128,7 @@ impl Scratch {
         Ok(made)
     }
 
-    /// Lines of hexadecimal digits: text that is sorted, counted and compressed.
+    /// Writes lines of hexadecimal digits: text that can be sorted, counted and compressed.
     fn fill(&self) -> std::io::Result<()> {
         let mut file = BufWriter::new(self.held.create_new(Path::new(INPUT))?);
         let mut bytes = [0; LINE / 2];
@@ -140,7 +141,7 @@ impl Scratch {
         file.into_inner()?.sync_all()
     }
 
-    /// No output yet, and nothing of the input in the page cache.
+    /// Removes the output, and drops the input from the page cache.
     fn reset(&self) -> Result<(), CheckError> {
         let error = failed(self.held.path());
         match self.held.remove(Path::new(OUTPUT)) {
@@ -150,7 +151,7 @@ impl Scratch {
             _ => {}
         }
         let file = self.held.read(Path::new(INPUT)).map_err(error)?;
-        // Where there is no cache to drop from, this fails, and that is no fault.
+        // This fails if there is no cache to drop from, which does no harm.
         let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
         Ok(())
     }
@@ -173,7 +174,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // The next check in the directory removes what cannot be removed now.
+        // The next check in the directory removes anything that cannot be removed now.
         let _ = self.dir.remove();
     }
 }

@@ -1,32 +1,32 @@
-//! Where answers came from, by what was counted.
+//! Classifies where answers came from, by what was counted.
 
 use crate::metadata::findings::{Class, Moved, Operation};
 
 use super::server::Requests;
 
-/// The least that an answer from storage takes: an entry of a directory has at least as many bytes,
-/// an inode ten times as many.
+/// Least bytes that an answer from storage takes: a directory entry has at least as many, an inode
+/// ten times as many.
 const LEAST_BYTES: f64 = 16.0;
-/// So many operations for a durable one that the device wrote once: a group of ranks shares a
-/// journal commit.
+/// Maximum number of durable operations per write of the device: a group of ranks shares a journal
+/// commit.
 const SHARED: u64 = 64;
-/// Requests to a server for an operation that it answered, and for one that memory did: attributes
-/// of a directory are asked for now and then.
+/// Requests to a server per operation that it answered, and per operation that memory answered:
+/// attributes of a directory are requested occasionally.
 const SERVED_LEAST: f64 = 0.5;
 const CACHED_MOST: f64 = 0.01;
 
-/// What was seen of operations.
+/// Observations of operations.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
     pub operation: Operation,
     pub operations: u64,
     pub error: Option<&'a str>,
-    /// The file system keeps its files in memory.
+    /// Whether the file system keeps its files in memory.
     pub in_memory: bool,
-    /// Why reads of this file system are not charged to the process that causes them, where that
-    /// is so.
+    /// Why reads of this file system are not charged to the process that causes them, if they are
+    /// not.
     pub elsewhere: Option<&'a str>,
-    /// What a server was asked for, where that is counted.
+    /// Requests to a server, if they are counted.
     pub asked: Option<&'a Requests>,
     pub bytes_read: Option<u64>,
     pub moved: Option<Moved>,
@@ -49,7 +49,8 @@ pub fn classify(seen: &Seen<'_>) -> (Class, String) {
     if seen.operation.is_durable() { durable(seen) } else { read(seen) }
 }
 
-/// A listing has many entries from one request, and other operations at least one of their own.
+/// Classifies operations on a server: a listing has many entries from one request, other operations
+/// at least one request each.
 fn served(seen: &Seen<'_>, asked: &Requests) -> (Class, String) {
     let total: u64 = asked.values().sum();
     let lists = matches!(seen.operation, Operation::Readdir | Operation::ReaddirStat);
@@ -69,7 +70,7 @@ fn served(seen: &Seen<'_>, asked: &Requests) -> (Class, String) {
     (class, format!("{what} to the server for {} operations", seen.operations))
 }
 
-/// A durable operation returns when the device has it.
+/// Classifies a durable operation, which returns when the device has the data.
 fn durable(seen: &Seen<'_>) -> (Class, String) {
     let Some(moved) = seen.moved else {
         return (Class::Unknown, "the writes of the device are not seen".to_owned());
@@ -102,7 +103,7 @@ fn read(seen: &Seen<'_>) -> (Class, String) {
     (class, evidence)
 }
 
-/// Why reads of a file system of this type are not charged to who causes them.
+/// Returns why reads of a file system of this type are not charged to the process that causes them.
 pub fn elsewhere(kind: &str) -> Option<&'static str> {
     const SERVED: [&str; 11] = [
         "nfs", "nfs4", "cifs", "smb3", "virtiofs", "9p", "ceph", "afs", "lustre", "gpfs", "vboxsf",

@@ -1,4 +1,4 @@
-//! Caches of metadata, dropped.
+//! Drops metadata caches.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -8,17 +8,17 @@ use blockstone_sys::file::{Access, BlockFile};
 use blockstone_sys::proc;
 use rustix::fs::syncfs;
 
-/// What is dropped of the whole machine.
+/// Caches to drop on the whole machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caches {
-    /// Entries of directories and inodes.
+    /// Directory entries and inodes.
     Metadata,
     /// The page cache too: btrfs keeps its metadata there.
     All,
 }
 
-/// Writes what is dirty, drops the caches of the machine, and of `device` the blocks that are
-/// cached: ext4 keeps tables of inodes and directories there.
+/// Writes dirty data, then drops the caches of the machine and the cached blocks of `device`: ext4
+/// keeps its inode tables and directories there.
 pub fn drop_caches(dir: BorrowedFd, device: Option<&str>, caches: Caches) -> io::Result<()> {
     syncfs(dir)?;
     let what = match caches {
@@ -27,7 +27,7 @@ pub fn drop_caches(dir: BorrowedFd, device: Option<&str>, caches: Caches) -> io:
     };
     proc::write(Path::new("/proc/sys/vm/drop_caches"), what)?;
     if let Some(name) = device {
-        // Where it cannot be opened, or keeps them, what is read afterwards shows it.
+        // If it cannot be opened, or keeps them, what is read afterwards shows that.
         let device = BlockFile::open(&Path::new("/dev").join(name), Access::Read, false);
         let _ = device.and_then(|device| device.drop_cached());
     }

@@ -1,4 +1,4 @@
-//! What `check metadata` finds: what operations on names and inodes cost, by shape and number of
+//! Findings of `check metadata`: the cost of operations on names and inodes, by shape and number of
 //! files, and where their answers came from. Data only: it is measured elsewhere.
 
 use schemars::JsonSchema;
@@ -10,13 +10,13 @@ use blockstone_base::rule::Judged;
 use blockstone_base::stats::Estimate;
 
 named! {
-    /// Where the answers came from.
+    /// Source of the answers.
     #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     Class {
         /// The device was read, or written before the call returned.
         Storage = "storage",
-        /// A server answered: what it read for that is not seen.
+        /// A server answered: what it had to read is not visible.
         Server = "server",
         /// Memory answered: nothing was read, and nothing had to be written.
         Cached = "cached",
@@ -26,7 +26,7 @@ named! {
 }
 
 named! {
-    /// How the cost of an operation grows with the number of files in its directory.
+    /// Growth of the cost of an operation with the number of files in its directory.
     #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     GrowthClass {
@@ -45,14 +45,14 @@ named! {
         Create = "create",
         /// Creates a file, writes to it, and makes it and its directory durable.
         CreateFsync = "create-fsync",
-        /// Opens a file to read and closes it.
+        /// Opens a file for reading and closes it.
         OpenClose = "open-close",
         Stat = "stat",
         /// Looks up a name that does not exist.
         AccessNegative = "access-negative",
         /// Lists a directory.
         Readdir = "readdir",
-        /// Lists a directory and stats each entry, as `ls -l`.
+        /// Lists a directory and stats each entry, like `ls -l`.
         ReaddirStat = "readdir-stat",
         /// Renames a file within its directory.
         Rename = "rename",
@@ -70,33 +70,33 @@ named! {
 }
 
 impl Operation {
-    /// Whether it changes nothing, so that memory may answer it.
+    /// Returns whether it changes nothing, so that memory may answer it.
     pub fn reads(self) -> bool {
         use Operation::{AccessNegative, OpenClose, Readdir, ReaddirStat, Stat};
         matches!(self, OpenClose | Stat | AccessNegative | Readdir | ReaddirStat)
     }
 
-    /// Whether it may return only when the storage has it.
+    /// Returns whether it may return only when the storage has it.
     pub fn is_durable(self) -> bool {
         self == Self::CreateFsync
     }
 }
 
 named! {
-    /// How the files lie.
+    /// Distribution of the files over directories.
     #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     Shape {
         /// All in one directory.
         One = "one-directory",
-        /// Those of each rank in a directory of its own.
+        /// The files of each rank in a directory of its own.
         Own = "own-directories",
-        /// Those of each rank in a tree of its own, 256 to a directory.
+        /// The files of each rank in a tree of its own, 256 to a directory.
         Tree = "tree",
     }
 }
 
-/// What the device did meanwhile, for whomever.
+/// Requests of the device meanwhile, on behalf of any process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
     pub reads: u64,
@@ -112,60 +112,61 @@ pub struct Cell {
     pub operation: Operation,
     pub shape: Shape,
     pub files: u64,
-    /// Whether caches were dropped before.
+    /// Whether caches were dropped beforehand.
     pub cold: bool,
     pub class: Class,
-    /// What was seen, with numbers.
+    /// Observations, with numbers.
     pub evidence: String,
-    /// Those that succeeded; of a listing, its entries.
+    /// Operations that succeeded; for a listing, its entries.
     pub operations: u64,
-    /// What the kernel answered to the first that did not: `EOPNOTSUPP`.
+    /// Error of the first operation that failed, such as `EOPNOTSUPP`.
     pub error: Option<String>,
     pub ops_per_s: Option<Estimate>,
-    /// Of each operation; of a listing, of each getdents(2).
+    /// Latency of each operation; for a listing, of each getdents(2).
     pub latency: LatencyHistogram,
-    /// Processor time of the ranks for each operation.
+    /// Processor time of the ranks for each operation, in nanoseconds.
     pub cpu_ns_per_op: f64,
     /// Bytes that the kernel charged to this process as fetched from storage.
     pub bytes_read: Option<u64>,
     pub moved: Option<Moved>,
-    /// Requests to the server of a mount, for whomever; none where they are not counted.
+    /// Requests to the server of a mount, on behalf of any process; none if they are not counted.
     pub rpcs: Option<u64>,
 }
 
 impl Cell {
-    /// `stat/one-directory/10000`, with `/cold` where caches were dropped before.
+    /// Returns the name of the case: `stat/one-directory/10000`, with `/cold` if caches were
+    /// dropped.
     pub fn case(&self) -> String {
         let cold = if self.cold { "/cold" } else { "" };
         format!("{}/{}/{}{cold}", self.operation.name(), self.shape.name(), self.files)
     }
 
-    /// What one operation has of this number of all.
+    /// Returns `number`, which is the total of all operations, per operation.
     pub fn per_op(&self, number: u64) -> f64 {
         number as f64 / self.operations.max(1) as f64
     }
 }
 
-/// The cost of an operation in one directory by the number of its files.
+/// Cost of an operation in one directory, by the number of its files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Growth {
     pub operation: Operation,
     pub class: GrowthClass,
     pub evidence: String,
-    /// Numbers of files, and processor time for an operation in nanoseconds.
+    /// Numbers of files, and processor time per operation in nanoseconds.
     pub points: Vec<(u64, f64)>,
-    /// By which power of the number of files the cost grew up to the largest.
+    /// Power of the number of files with which the cost grew up to the largest number.
     pub exponent: Option<f64>,
 }
 
 impl Growth {
-    /// `growth/create`.
+    /// Returns the name of the case: `growth/create`.
     pub fn case(&self) -> String {
         format!("growth/{}", self.operation.name())
     }
 
-    /// Classifies costs by the largest number of files and the next that is clearly smaller: below,
-    /// the fixed cost of a call hides what grows.
+    /// Classifies costs by the largest number of files and the next that is clearly smaller: below
+    /// that, the fixed cost of a call hides the growth.
     pub fn of(operation: Operation, points: Vec<(u64, f64)>) -> Self {
         let exponent = points.split_last().and_then(|(&(more, after), others)| {
             let step = |files: u64| more as f64 / files as f64;
@@ -185,45 +186,45 @@ impl Growth {
     }
 }
 
-/// Sizes that differ by less than this factor tell nothing about growth.
+/// Sizes that differ by less than this factor show nothing about growth.
 const LEAST_STEP: f64 = 4.0;
-/// Twice the cost for ten times as many files is flat: what more processor cache misses cost.
+/// Twice the cost for ten times as many files is flat: more processor cache misses cost that much.
 const FLAT_MAX: f64 = 0.3;
-/// Four times the cost for ten times as many files is not.
+/// Four times the cost for ten times as many files is not flat.
 const LINEAR_MIN: f64 = 0.6;
 
-/// A kernel cache of which each file takes a part.
+/// A kernel cache that grows with each file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CacheGrowth {
-    /// Its name in /proc/slabinfo: `dentry`, `ext4_inode_cache`.
+    /// Name in /proc/slabinfo: `dentry`, `ext4_inode_cache`.
     pub cache: String,
     pub bytes_per_file: f64,
 }
 
-/// What `check metadata` found.
+/// Findings of `check metadata`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetadataFindings {
-    /// The directory.
+    /// Path of the directory that was checked.
     pub subject: String,
     /// Type of the file system.
     pub file_system: String,
-    /// The device whose counters were read; none where the file system hides it.
+    /// Device whose counters were read; none if the file system hides it.
     pub device: Option<String>,
     pub ranks: u32,
     pub cells: Vec<Cell>,
     pub growth: Vec<Growth>,
     pub memory: Vec<CacheGrowth>,
-    /// Why the caches of the kernel were not counted; empty where they were.
+    /// Why the caches of the kernel were not counted; empty if they were.
     pub memory_unseen: String,
-    /// Not all was tried: that would have taken too long.
+    /// Whether something was left out because it would have taken too long.
     pub unfinished: bool,
-    /// The signal that ended it early.
+    /// Signal that ended the check early.
     pub signal: Option<String>,
 }
 
 impl MetadataFindings {
-    /// The cells that are expected to show the storage: those after caches were dropped, and
-    /// durable ones.
+    /// Returns the cells that are expected to show the storage: those after caches were dropped,
+    /// and durable ones.
     pub fn of_storage(&self) -> impl Iterator<Item = &Cell> {
         self.cells.iter().filter(|cell| cell.cold || cell.operation.is_durable())
     }
@@ -247,7 +248,7 @@ mod tests {
         assert_eq!(class(&flat), GrowthClass::Flat);
         assert_eq!(class(&[(1_000, 10.0), (10_000, 28.0)]), GrowthClass::Unknown);
         assert_eq!(class(&[(1_000, 10.0)]), GrowthClass::Unknown);
-        // 20,000 files are too near to 10,000.
+        // 20,000 files are too close to 10,000.
         assert_eq!(class(&[(1_000, 10.0), (10_000, 11.0), (20_000, 12.0)]), GrowthClass::Flat);
         assert_eq!(class(&[(1_000, 10.0), (2_000, 20.0)]), GrowthClass::Unknown);
         assert_eq!(class(&[]), GrowthClass::Unknown);

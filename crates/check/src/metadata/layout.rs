@@ -1,5 +1,5 @@
-//! Where files lie and what they are called. Names follow from shape, rank and number: none is
-//! kept, so that a hundred million files take no memory here.
+//! Location and names of files. Names are derived from shape, rank and number: none is stored, so a
+//! hundred million files take no memory here.
 
 use std::ffi::CStr;
 use std::io;
@@ -9,7 +9,7 @@ use crate::metadata::findings::Shape;
 use rustix::fs::{Mode, OFlags, mkdirat, openat};
 use rustix::io::Errno;
 
-/// Files of a directory of a tree, and such directories of a branch.
+/// Number of files in a directory of a tree, and of such directories in a branch.
 const LEAF: u64 = 256;
 const BRANCH: u64 = 64;
 const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o700);
@@ -47,7 +47,7 @@ impl Name {
     }
 }
 
-/// Which of the names that a file or directory may have.
+/// Kind of name that a file or directory may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     File = b'f' as isize,
@@ -66,7 +66,7 @@ pub struct Dirs {
 }
 
 impl Dirs {
-    /// Makes them in `parent`.
+    /// Makes the directories in `parent`.
     pub fn make(parent: BorrowedFd, shape: Shape, ranks: u32) -> io::Result<Self> {
         let made = |name: &str| -> io::Result<OwnedFd> {
             mkdirat(parent, name, DIRECTORY_MODE)?;
@@ -82,12 +82,12 @@ impl Dirs {
         Ok(Self { shape, roots })
     }
 
-    /// The directory below which the files of `owner` lie.
+    /// Returns the directory below which the files of `owner` are.
     pub fn root(&self, owner: u32) -> BorrowedFd<'_> {
         self.roots[owner as usize % self.roots.len()].as_fd()
     }
 
-    /// The path of file `number` of `owner`, from [`Self::root`].
+    /// Returns the path of file `number` of `owner`, from [`Self::root`].
     pub fn path(&self, kind: Kind, owner: u32, number: u64) -> Name {
         let mut name = Name::new();
         if self.shape == Shape::Tree {
@@ -100,7 +100,7 @@ impl Dirs {
         name
     }
 
-    /// The directory of file `number`: itself relative to [`Self::root`].
+    /// Returns the directory of file `number`, relative to [`Self::root`].
     fn leaf_of(&self, number: u64) -> Option<Name> {
         (self.shape == Shape::Tree).then(|| {
             let mut name = Name::new();
@@ -126,13 +126,13 @@ impl Dirs {
         Ok(())
     }
 
-    /// The descriptor of the directory of file `number`, if it is not [`Self::root`].
+    /// Opens the directory of file `number`, if it is not [`Self::root`].
     pub fn open_leaf(&self, owner: u32, number: u64) -> Result<Option<OwnedFd>, Errno> {
         let Some(leaf) = self.leaf_of(number) else { return Ok(None) };
         Ok(Some(openat(self.root(owner), leaf.as_c_str(), DIRECTORY, Mode::empty())?))
     }
 
-    /// The directories in which the first `files` files of `owner` lie, by the first of each.
+    /// Returns the directories of the first `files` files of `owner`, by the first file of each.
     pub fn leaves(&self, files: u64) -> impl Iterator<Item = u64> {
         let step = if self.shape == Shape::Tree { LEAF } else { files.max(1) };
         (0..files).step_by(step as usize)

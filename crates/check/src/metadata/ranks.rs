@@ -1,4 +1,4 @@
-//! An operation by all ranks at once, with what the kernel and the device counted meanwhile.
+//! An operation by all ranks in parallel, with what the kernel and the device counted meanwhile.
 
 use std::io;
 use std::path::Path;
@@ -21,12 +21,12 @@ use super::server::{self, Requests};
 use super::work::{Done, Job};
 use crate::CheckError;
 
-/// How often it is seen whether a signal asks for the end.
+/// Interval at which signals are polled.
 const LOOK: Duration = Duration::from_millis(5);
 const SECTOR_BYTES: u64 = 512;
 
-/// Threads that work at the same time, each on the files of the next: nobody meets again what he
-/// made himself.
+/// Threads that work at the same time, each on the files of the next rank, so that none meets the
+/// files it made itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Ranks<'a> {
     pub count: u32,
@@ -34,18 +34,18 @@ pub struct Ranks<'a> {
     pub content: &'a [u8],
 }
 
-/// An operation to be.
+/// An operation to run.
 #[derive(Clone, Debug)]
 pub struct Task {
     pub operation: Operation,
     pub kind: Kind,
     /// Numbers of the files of each rank.
     pub numbers: std::ops::Range<u64>,
-    /// At most as many, by rank; empty for all.
+    /// Maximum number by rank; empty for all.
     pub limits: Vec<u64>,
     /// No operation starts after this time.
     pub limit: Duration,
-    /// In an order that is spread over all files, or one after the other.
+    /// Whether the order is spread over all files, or follows their numbers.
     pub spread: bool,
 }
 
@@ -56,17 +56,17 @@ impl Task {
     }
 }
 
-/// What it came to.
+/// Result of a task.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// By rank.
+    /// Number by rank.
     pub operations: Vec<u64>,
     pub latency: LatencyHistogram,
     pub ops_per_s: Option<Estimate>,
     pub cpu_ns: u64,
     pub bytes_read: Option<u64>,
     pub moved: Option<Moved>,
-    /// What a server was asked for.
+    /// Requests to a server.
     pub asked: Option<Requests>,
     pub error: Option<Errno>,
 }
@@ -78,7 +78,7 @@ impl Outcome {
 }
 
 impl Ranks<'_> {
-    /// Fails when there are too few threads to have.
+    /// Fails if not enough threads can be started.
     pub fn run(
         &self,
         task: &Task,
@@ -164,7 +164,8 @@ fn collect(done: &[Done]) -> Outcome {
     outcome
 }
 
-/// The rate of marks `(instant, operations since the mark before of its rank)`, with its interval.
+/// Returns the rate of marks `(time, operations since the previous mark of its rank)`, with its
+/// interval.
 fn rate(marks: &[(u64, u64)]) -> Option<Estimate> {
     let mut total = 0;
     let mut ticks: Vec<(u64, u64)> = Vec::with_capacity(marks.len());
@@ -175,17 +176,17 @@ fn rate(marks: &[(u64, u64)]) -> Option<Estimate> {
             _ => ticks.push((at_ns, total)),
         }
     }
-    // What may as well be twice as much is no figure.
+    // A rate that might as well be twice as high is not reported.
     let rate = stats::rate_per_s(&ticks).map(Estimate::not_negative);
     rate.filter(|rate| rate.high <= 2.0 * rate.value)
 }
 
-/// Bytes that the kernel charged to this process so far as fetched from storage.
+/// Returns the bytes that the kernel has charged to this process as fetched from storage.
 fn bytes_read() -> Option<u64> {
     Some(account::account(Path::new("/"), std::process::id(), None)?.io?.read_bytes)
 }
 
-/// The counters of the device beneath the directory, or of the server.
+/// Counters of the device beneath the directory, or of the server.
 #[derive(Debug)]
 pub struct Device {
     pub name: Option<String>,
@@ -211,7 +212,7 @@ impl Device {
     }
 }
 
-/// As Documentation/block/stat.rst of the kernel lists them.
+/// Parses the counters in the order of the kernel's Documentation/block/stat.rst.
 fn counted(text: &[u8]) -> Option<Moved> {
     let all: Vec<u64> = numbers(text).collect();
     Some(Moved {

@@ -1,5 +1,4 @@
-//! What a client of NFS asked its server for: requests by procedure, as the kernel counts them for
-//! each mount.
+//! Requests of an NFS client to its server, by procedure, as the kernel counts them for each mount.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,15 +8,15 @@ use blockstone_sys::proc::text;
 /// Numbers of requests by procedure: `READDIR`, `GETATTR`.
 pub type Requests = BTreeMap<String, u64>;
 
-/// They keep a session alive, and belong to no operation.
+/// Procedures that keep a session alive and belong to no operation.
 const UPKEEP: [&str; 3] = ["NULL", "RENEW", "SEQUENCE"];
 
-/// Requests of the mount at this place until now; none where it is no NFS.
+/// Returns the requests of the mount at this mount point so far; `None` if it is not NFS.
 pub fn requests(mount_point: &str) -> Option<Requests> {
     requests_in(&text(Path::new("/proc/self/mountstats"))?, mount_point)
 }
 
-/// What was asked in between.
+/// Returns the requests made between two counts.
 pub fn since(now: Requests, then: &Requests) -> Requests {
     let more = now.into_iter().map(|(name, count)| {
         let before = then.get(&name).copied().unwrap_or_default();
@@ -26,7 +25,7 @@ pub fn since(now: Requests, then: &Requests) -> Requests {
     more.filter(|(_, count)| *count > 0).collect()
 }
 
-/// Of several mounts at one place the last is seen.
+/// Parses the requests. Of several mounts at the same mount point, uses the last.
 fn requests_in(text: &str, mount_point: &str) -> Option<Requests> {
     let wanted = format!(" mounted on {} with fstype nfs", escaped(mount_point));
     let mut found = None;
@@ -42,7 +41,7 @@ fn requests_in(text: &str, mount_point: &str) -> Option<Requests> {
     found
 }
 
-/// As the kernel writes a path there.
+/// Escapes a path as the kernel does there.
 fn escaped(path: &str) -> String {
     let letter = |it: char| match it {
         ' ' | '\t' | '\n' | '\\' => format!("\\{:03o}", u32::from(it)),

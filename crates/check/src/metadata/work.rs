@@ -1,4 +1,4 @@
-//! What one rank does: an operation on many files, each timed.
+//! Work of one rank: an operation on many files, each timed.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -18,9 +18,9 @@ use rustix::io::Errno;
 
 use super::layout::{Dirs, Kind};
 
-/// What glibc reads of a directory at once.
+/// Buffer size with which glibc reads a directory.
 const LISTING_BYTES: usize = 32 * 1024;
-/// Edges at which a rank notes how far it is: twice the batches of which an interval is made.
+/// Number of edges at which a rank notes its progress: twice the number of batches in an interval.
 const MARKS: u64 = 40;
 const FILE_MODE: Mode = Mode::from_raw_mode(0o600);
 const NEW: OFlags = OFlags::WRONLY
@@ -39,27 +39,27 @@ pub struct Job<'a> {
     pub dirs: &'a Dirs,
     pub owner: u32,
     pub numbers: Range<u64>,
-    /// At most as many of them.
+    /// Maximum number of these files.
     pub limit: u64,
-    /// What is removed by [`Operation::Unlink`].
+    /// Kind of name that [`Operation::Unlink`] removes.
     pub kind: Kind,
-    /// In an order that is spread over all of them at any moment, so that the first part stands for
+    /// Whether the order is spread over all files at any moment, so that the first part represents
     /// the whole.
     pub spread: bool,
-    /// Written to each file that is made durable.
+    /// Content written to each file that is made durable.
     pub content: &'a [u8],
-    /// Ends after this instant, and when `stop` is set.
+    /// The job ends after this time, and when `stop` is set.
     pub until_ns: u64,
     pub stop: &'a AtomicBool,
 }
 
-/// What it came to.
+/// Result of a job.
 #[derive(Debug, Default)]
 pub struct Done {
-    /// Operations that succeeded: the first of `numbers`, where these are worked on in order.
+    /// Operations that succeeded: the first of `numbers`, if these are processed in order.
     pub operations: u64,
     pub latency: LatencyHistogram,
-    /// Instants, and operations since the mark before.
+    /// Times, and operations since the previous mark.
     pub marks: Vec<(u64, u64)>,
     pub cpu_ns: u64,
     pub error: Option<Errno>,
@@ -95,7 +95,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Each file gets another name, and its own again.
+    /// Gives each file another name, and then its own again.
     fn rename(&self, meter: &mut Meter) -> Result<(), Errno> {
         for number in self.order() {
             let root = self.dirs.root(self.owner);
@@ -153,7 +153,7 @@ impl Job<'_> {
                 unlinkat(root, path(Kind::Directory).as_c_str(), AtFlags::REMOVEDIR)?;
             }
             Operation::Unlink => unlinkat(root, path(self.kind).as_c_str(), AtFlags::empty())?,
-            // They have ways of their own.
+            // These have their own functions.
             Operation::Readdir | Operation::ReaddirStat | Operation::Rename => {}
         }
         Ok(())
@@ -176,13 +176,14 @@ impl Job<'_> {
         fsync(dir)
     }
 
-    /// Lists the directories of these files.
+    /// Lists the directories that hold these files.
     fn list(&self, meter: &mut Meter) -> Result<(), Errno> {
         let mut buffer = vec![MaybeUninit::uninit(); LISTING_BYTES];
         for number in self.dirs.leaves(self.numbers.end) {
             let dir = match self.dirs.open_leaf(self.owner, number)? {
                 Some(leaf) => leaf,
-                // A descriptor of its own: the position is that of the open directory.
+                // It needs its own file description, because the position belongs to the open
+                // directory.
                 None => openat(
                     self.dirs.root(self.owner),
                     c".",
@@ -197,7 +198,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Whether there was no time for the rest.
+    /// Returns whether there was no time for the rest.
     fn list_one(
         &self,
         dir: BorrowedFd,
@@ -236,7 +237,7 @@ impl Job<'_> {
     }
 }
 
-/// A step that visits each of `files` once, by about the golden ratio.
+/// Returns a step, about the golden ratio, that visits each of `files` once.
 fn stride(files: u64) -> u64 {
     let mut step = (files as f64 * 0.618_033_988_75) as u64;
     step = step.max(1);
@@ -267,14 +268,14 @@ impl<'a> Meter<'a> {
         Self { done, until_ns: job.until_ns, stop: job.stop, every, unmarked: 0 }
     }
 
-    /// Takes down an operation; whether it was the last for which there is time.
+    /// Records an operation; returns whether it was the last that there is time for.
     fn after(&mut self, began_ns: u64) -> bool {
         let now_ns = now_ns();
         self.done.latency.record(now_ns - began_ns);
         self.add(now_ns)
     }
 
-    /// One more, which took no call.
+    /// Counts one more, which took no call.
     fn counted(&mut self) -> bool {
         self.done.operations += 1;
         self.unmarked += 1;

@@ -1,43 +1,44 @@
-//! From what was seen of a mode to its class. It rests on the share of time, never on rates.
+//! Derives the class of a mode from the observations. It is based on the share of time, never on
+//! rates.
 
 use crate::order::findings::{Class, Side};
 
 use crate::evidence::{and_then, of_too_few};
 
-/// Of the most that threads can wait for each other: from here on they serialise.
+/// Share of the longest possible wait of the threads from which they serialise.
 const SERIALISES_FROM: f64 = 0.30;
-/// Up to here they scale.
+/// Share up to which they scale.
 const SCALES_UP_TO: f64 = 0.15;
-/// Waits with files of their own must be at most this share of those with one.
+/// Waits with separate files must be at most this share of those with one file.
 const CONTROL_UP_TO: f64 = 1.0 / 3.0;
-/// Without the kernel's count, in times a thread waits for each request: one wait is for the
-/// device, a second and third are for a lock.
+/// Waits of a thread per request, if the kernel does not count: one wait is for the device, a
+/// second and third are for a lock.
 const SWITCHES_ABOVE: f64 = 2.0;
 const CONTROL_SWITCHES: f64 = 1.3;
 /// Writers that do not sleep in the kernel spin while they wait, which is not counted. From this
-/// many times the processor time of a request on, they may.
+/// multiple of the processor time per request, they may be spinning.
 const SPINS_FROM: f64 = 1.5;
-/// Fewer decide nothing.
+/// Fewer requests decide nothing.
 const LEAST_REQUESTS: u64 = 16;
 
-/// What was seen of a mode.
+/// Observations of a mode.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub writers: u32,
-    /// Whether the threads read, beside one writer.
+    /// Whether the threads read, next to one writer.
     pub is_of_readers: bool,
     pub is_buffered: bool,
     pub error: Option<i32>,
     pub one_file: Side,
-    /// A device has none.
+    /// `None` for a device.
     pub own_files: Option<Side>,
-    /// Waits that were not counted.
+    /// Number of waits that were not counted.
     pub dropped: u64,
     /// Why nothing was counted.
     pub unseen: String,
 }
 
-/// The class, and what it rests on.
+/// Returns the class and its evidence.
 pub fn classify(seen: &Seen) -> (Class, String) {
     let one_requests = seen.one_file.requests;
     let requests = seen.own_files.map_or(one_requests, |own| own.requests.min(one_requests));
@@ -59,7 +60,8 @@ pub fn classify(seen: &Seen) -> (Class, String) {
     and_then((class, evidence), seen.error)
 }
 
-/// The most that threads can wait for each other, as a share of their time: all but one wait.
+/// Returns the longest possible wait of the threads for each other, as a share of their time: all
+/// but one wait.
 fn most(seen: &Seen) -> f64 {
     if seen.is_of_readers { 0.75 } else { 1.0 - 1.0 / f64::from(seen.writers.max(1)) }
 }

@@ -1,5 +1,5 @@
-//! What `check write-order` finds: whether several writers of one file wait for each other, by what
-//! they write. Data only: it is measured elsewhere.
+//! Findings of `check write-order`: whether several writers of one file wait for each other, by
+//! what they write. Data only: it is measured elsewhere.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ named! {
 }
 
 named! {
-    /// What is written, and where in the file.
+    /// Blocks that are written, and their place in the file.
     #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     Mode {
@@ -32,30 +32,30 @@ named! {
         Overwrite = "overwrite",
         /// Blocks that were allocated and never written.
         Unwritten = "unwritten",
-        /// Where the file has no blocks.
+        /// Ranges in which the file has no blocks.
         Hole = "hole",
         /// At the end of the file, wherever that is when the kernel takes the request.
         Append = "append",
-        /// Behind the end of the file, where the writers agreed that each of them writes.
+        /// After the end of the file, where the writers agreed that each of them writes.
         Extend = "extend",
-        /// The same, where one of them allocates some room ahead for all.
+        /// The same as `Extend`, but one of the writers allocates some room ahead for all.
         AllocateAhead = "allocate-ahead",
         /// 512 bytes within blocks that were written before.
         SubBlock = "sub-block",
         /// Two blocks, of which one was written before.
         Straddle = "straddle",
-        /// The same, once all of the file was written.
+        /// The same as `Straddle`, once the whole file was written.
         SecondPass = "second-pass",
-        /// Readers of a file beside one writer that fills a hole of it.
+        /// Readers of a file next to one writer that fills a hole in it.
         Readers = "readers",
     }
 }
 
 impl Mode {
-    /// What can be tried on a device, which has all of its blocks.
+    /// Modes that can be tried on a device, which has all of its blocks.
     pub const OF_DEVICES: &[Self] = &[Self::Overwrite, Self::SubBlock, Self::Readers];
 
-    /// What is written, in words.
+    /// Describes what is written.
     pub fn about(self) -> &'static str {
         match self {
             Self::Overwrite => "blocks that were written before",
@@ -72,79 +72,79 @@ impl Mode {
     }
 }
 
-/// What some threads did in a time, with one file or with files of their own.
+/// Work of some threads in a time, with one file or with separate files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Side {
     /// Requests that succeeded.
     pub requests: u64,
     pub iops: f64,
-    /// Time that threads waited for the locks of the files ÷ their time; null where the kernel was
-    /// not asked.
+    /// Time that threads waited for the locks of the files ÷ their time; null if the kernel did not
+    /// count.
     pub lock_time_share: Option<f64>,
-    /// Waits for a lock for each request.
+    /// Waits for a lock per request.
     pub waits_per_request: Option<f64>,
-    /// Times a thread gave its processor away to wait, for each request.
+    /// Voluntary context switches of the threads per request.
     pub switches_per_request: f64,
-    /// Processor time of a request.
+    /// Processor time per request, in nanoseconds.
     pub cpu_ns_per_request: f64,
     /// Appends in whose place another was written: the file is shorter than all of them together.
     pub lost: u64,
 }
 
-/// One mode with a number of writers (or readers) of one file, beside as many with files of their
-/// own.
+/// One mode with a number of writers (or readers) of one file, compared with as many that have
+/// separate files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     pub mode: Mode,
     pub writers: u32,
     pub class: Class,
-    /// What was seen, with numbers.
+    /// Observations, with numbers.
     pub evidence: String,
-    /// What the kernel answered to the first request that failed: `EINVAL`.
+    /// Error of the first request that failed, such as `EINVAL`.
     pub error: Option<String>,
     pub one_file: Side,
-    /// A device has none.
+    /// The same threads with separate files; none for a device.
     pub own_files: Option<Side>,
-    /// Where in the kernel the first thread waited: functions, innermost first.
+    /// Kernel functions in which the first thread waited, innermost first.
     pub waited_in: Vec<String>,
-    /// Where the thread that it waited for let go of the lock.
+    /// Kernel functions in which the thread that it waited for released the lock.
     pub held_in: Vec<String>,
 }
 
-/// What `check write-order` found.
+/// Findings of `check write-order`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrderFindings {
-    /// The path.
+    /// Path that was checked.
     pub subject: String,
-    /// Type of the file system; empty of a device.
+    /// Type of the file system; empty for a device.
     pub file_system: String,
-    /// Whether what is written to is a device, not files.
+    /// Whether the target is a device, not files.
     pub is_device: bool,
     /// Whether the writers use the page cache.
     pub is_buffered: bool,
-    /// Its mount options.
+    /// Mount options of the file system.
     pub mount_options: String,
-    /// Writers, and readers beside one writer: the largest number of them.
+    /// Largest number of writers, and of readers next to one writer.
     pub writers: u32,
     /// Whether waits for locks are counted in the kernel.
     pub kernel: Capability,
-    /// Why nothing was tried.
+    /// Reason why nothing was tried.
     pub not_tried: Option<String>,
     /// By mode, then by number of writers.
     pub cells: Vec<Cell>,
-    /// Not all was tried: that would have taken too long.
+    /// Whether something was left out because it would have taken too long.
     pub unfinished: bool,
-    /// The signal that ended it early.
+    /// Signal that ended the check early.
     pub signal: Option<String>,
 }
 
 impl OrderFindings {
-    /// The cells of the largest number of writers, on which the answer rests.
+    /// Returns the cells with the largest number of writers, on which the answer is based.
     pub fn largest(&self) -> impl Iterator<Item = &Cell> {
         self.cells.iter().filter(|cell| cell.writers == self.writers)
     }
 
-    /// The modes of this class.
+    /// Returns the modes of this class.
     pub fn of(&self, class: Class) -> Vec<&'static str> {
         let found = self.largest().filter(|cell| cell.class == class);
         found.map(|cell| cell.mode.name()).collect()

@@ -21,29 +21,29 @@ use super::witness::Waited;
 use crate::CheckError;
 
 const SECTOR: usize = 512;
-/// Of each thread, unless that takes too long.
+/// Minimum for each thread, unless that takes too long.
 const LEAST_REQUESTS: u64 = 8;
-/// At most this multiple of the planned time.
+/// Maximum multiple of the planned time.
 const PATIENCE: u32 = 5;
-/// Blocks that a writer allocates for all.
+/// Number of blocks that a writer allocates ahead for all.
 const AHEAD: u64 = 256;
-/// How often it is asked whether to end early.
+/// Interval at which a request to end early is polled.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What threads did, in one run or in several.
+/// Totals over threads, in one run or in several.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Totals {
     pub requests: u64,
-    /// Of all threads together.
+    /// Time of all threads together, in nanoseconds.
     pub thread_ns: u64,
-    /// From the first to the last.
+    /// Time from the first to the last, in nanoseconds.
     pub elapsed_ns: u64,
     pub switches: u64,
     pub cpu_ns: u64,
     pub error: Option<i32>,
     /// Appends in whose place another was written.
     pub lost: u64,
-    /// None where the kernel was not asked.
+    /// `None` if the kernel did not count.
     pub waits: Option<Waited>,
     runs: u32,
 }
@@ -92,7 +92,7 @@ impl Totals {
     }
 }
 
-/// What one thread did.
+/// Result of one thread.
 #[derive(Debug, Default)]
 struct Done {
     requests: u64,
@@ -102,17 +102,17 @@ struct Done {
     error: Option<i32>,
 }
 
-/// What all threads of a file share.
+/// State that all threads of a file share.
 #[derive(Debug, Default)]
 struct Shared {
-    /// The number of the next request.
+    /// Number of the next request.
     next: AtomicU64,
-    /// Blocks that are allocated, where one of the writers allocates them for all.
+    /// Blocks that are allocated, if one of the writers allocates them for all.
     room: AtomicU64,
     allocating: Mutex<()>,
 }
 
-/// One thread to be.
+/// One thread to start.
 #[derive(Clone, Copy, Debug)]
 struct Worker<'a> {
     scratch: &'a ScratchFile,
@@ -120,11 +120,11 @@ struct Worker<'a> {
     mode: Mode,
     shared: &'a Shared,
     time: Duration,
-    /// Whether to end early: readers have nothing beside them any more, or a signal came.
+    /// Whether to end early: the writer next to the readers is done, or a signal came.
     ended: &'a AtomicBool,
 }
 
-/// Runs one side of a mode. What the kernel refuses is in the totals; none when it was interrupted.
+/// Runs one side of a mode. Errors of the kernel are in the totals; `None` if it was interrupted.
 pub fn run(
     files: &Files,
     mode: Mode,
@@ -172,7 +172,7 @@ pub fn run(
                 }
             }
         });
-        // Who fills ends with the others.
+        // The filling writer ends with the others.
         start
             .start(scope, "worker", works)
             .inspect_err(|_| ended.store(true, Ordering::Relaxed))?;
@@ -234,7 +234,7 @@ impl Worker<'_> {
         match self.mode {
             Mode::Readers => file.read_at(at, &mut buffer[..BLOCK]),
             Mode::Append => match file.append(&buffer[..BLOCK]) {
-                // The rest would be taken for lost.
+                // The rest would count as lost.
                 Ok(bytes) if bytes < BLOCK => Err(Errno::NOSPC.raw_os_error()),
                 appended => appended,
             },
@@ -250,8 +250,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Allocates up to this number of blocks. One writer allocates; others wait for it only
-    /// when they need more as well.
+    /// Allocates up to this number of blocks. One writer allocates; others wait for it only if they
+    /// need more too.
     fn allocate(&self, blocks: u64) -> Result<(), i32> {
         let room = &self.shared.room;
         if room.load(Ordering::Acquire) >= blocks {
@@ -268,7 +268,7 @@ impl Worker<'_> {
     }
 }
 
-/// Fills a hole beside readers, until they are done; they end with it. The error is the kernel's.
+/// Fills a hole next to readers, until they are done; they end with it. The error is the kernel's.
 fn fill(files: &Files, buffer: &[u8], ended: &AtomicBool) -> Result<(), i32> {
     let (file, from) = files.filled();
     let tested = file.tested.as_ref().map_err(|error| errno_of(error).unwrap_or_default())?;

@@ -1,4 +1,5 @@
-//! Scratch files without a name: they are gone when they are closed, also by a kill.
+//! Scratch files without a name: they disappear when they are closed, even if the process is
+//! killed.
 
 use std::fs::File;
 use std::io;
@@ -15,19 +16,19 @@ use blockstone_sys::file::{Access, BlockFile, FileError};
 use crate::CheckError;
 
 pub const BLOCK: usize = 4096;
-/// Blocks that are written before, for all writers together: they go round in them.
+/// Blocks that are written beforehand, for all writers together, which reuse them in turn.
 const WRITTEN: u64 = 1024;
-/// Blocks that are not, each of which is written to once.
+/// Blocks that are not, each of which is written once.
 const FRESH: u64 = 4096;
 
-/// Where files are made.
+/// Place for the scratch files.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     pub path: &'a Path,
     pub id: u64,
-    /// Whether it is a device that is claimed, in place of a directory.
+    /// Whether it is a claimed device instead of a directory.
     pub is_device: bool,
-    /// Whether what is tried uses the page cache.
+    /// Whether I/O goes through the page cache.
     pub is_buffered: bool,
 }
 
@@ -35,34 +36,34 @@ pub struct Place<'a> {
 pub enum Sharing {
     /// All threads use one file.
     OneFile,
-    /// Each has a file of its own; or readers have one and the writer beside them another.
+    /// Each thread has its own file; or readers share one and the writer next to them has another.
     OwnFiles,
 }
 
 #[derive(Debug)]
 pub struct ScratchFile {
-    /// Through the page cache, to prepare it.
+    /// Through the page cache, to prepare the file.
     buffered: BlockFile,
     /// The descriptor under test, or why it cannot be opened.
     pub tested: Result<BlockFile, FileError>,
     plain: File,
-    /// Where it begins on a device.
+    /// Offset at which it begins on a device.
     pub first_byte: u64,
-    /// Requests that fit in it.
+    /// Number of requests that fit in it.
     pub requests: u64,
 }
 
-/// The files of one side of a mode.
+/// Files of one side of a mode.
 #[derive(Debug)]
 pub struct Files {
     /// One for all, or one for each.
     pub files: Vec<ScratchFile>,
-    /// A file that one writer fills beside readers of the others; none where it is the first.
+    /// File that one writer fills next to readers of the others; none if it is the first.
     pub beside: Option<ScratchFile>,
 }
 
 impl Files {
-    /// None where the file system does not have such files.
+    /// Prepares the files; `None` if the file system does not support such files.
     pub fn prepared(
         place: &Place<'_>,
         mode: Mode,
@@ -97,19 +98,19 @@ impl Files {
         Ok(Some(Self { files, beside: None }))
     }
 
-    /// Those whose locks are looked at.
+    /// Returns the files whose locks are watched.
     pub fn watched(&self) -> Vec<&File> {
         self.files.iter().map(|file| &file.plain).collect()
     }
 
-    /// Blocks up to the ends of the files.
+    /// Returns the blocks up to the ends of the files.
     pub fn blocks(&self) -> Result<u64, FileError> {
         let sizes = self.files.iter().map(|file| file.buffered.size_bytes());
         let bytes = sizes.sum::<Result<u64, _>>()?;
         Ok(bytes / BLOCK as u64)
     }
 
-    /// The file that one writer fills beside readers, and where its hole begins.
+    /// Returns the file that one writer fills next to readers, and where its hole begins.
     pub fn filled(&self) -> (&ScratchFile, u64) {
         match &self.beside {
             Some(file) => (file, 0),
@@ -118,16 +119,16 @@ impl Files {
     }
 }
 
-/// Whether requests may go to the same blocks again.
+/// Returns whether requests may go to the same blocks again.
 pub fn goes_round(mode: Mode) -> bool {
     matches!(mode, Mode::Overwrite | Mode::SubBlock | Mode::SecondPass | Mode::Readers)
 }
 
-/// Requests that a writer beside readers may send.
+/// Requests that a writer next to readers may send.
 pub const FILLED: u64 = FRESH;
 
 impl ScratchFile {
-    /// A file of this many blocks; none where the file system does not have such a file.
+    /// Prepares a file of this many blocks; `None` if the file system does not support such a file.
     fn prepared(place: &Place<'_>, mode: Mode, blocks: u64) -> Result<Option<Self>, CheckError> {
         let mut file = Self::create(place)?;
         file.requests = blocks;
@@ -136,7 +137,7 @@ impl ScratchFile {
             Mode::Append | Mode::Extend => {}
             Mode::Hole => file.resize(blocks)?,
             Mode::AllocateAhead => {
-                // Its size afterwards shows whether the file system can.
+                // Its size afterwards shows whether the file system supports it.
                 file.reserve(1)?;
                 if file.buffered.size_bytes()? == 0 {
                     return Ok(None);
@@ -149,7 +150,7 @@ impl ScratchFile {
                 }
                 if mode != Mode::Unwritten {
                     file.buffered.fsync().map_err(|errno| file.failed(errno))?;
-                    // Fewer, because each takes the file system some work to tell apart.
+                    // Fewer, because each is some work for the file system to distinguish.
                     let blocks = if goes_round(mode) { blocks } else { blocks / 4 };
                     file.write((0..blocks).filter(|block| block % 2 == 1))?;
                     file.requests = blocks / 2;
@@ -164,7 +165,7 @@ impl ScratchFile {
         Ok(Some(file))
     }
 
-    /// The claimed device, of which so much is written as modes need.
+    /// Opens the claimed device, on which only as much is written as the modes need.
     fn on_device(place: &Place<'_>) -> Result<Self, CheckError> {
         let buffered = BlockFile::open(place.path, Access::ReadWrite, false)?;
         let tested = buffered.reopen(Access::ReadWrite, !place.is_buffered);
@@ -188,7 +189,6 @@ impl ScratchFile {
         Ok(Self { buffered, tested, plain, first_byte: 0, requests: 0 })
     }
 
-    /// Writes these blocks.
     fn write(&self, blocks: impl IntoIterator<Item = u64>) -> Result<(), CheckError> {
         let mut data = Slot::new(BLOCK)?;
         for block in blocks {
@@ -202,7 +202,7 @@ impl ScratchFile {
         Ok(())
     }
 
-    /// Allocates the first blocks, which are part of the file from then on.
+    /// Allocates the first blocks, which are then part of the file.
     pub fn reserve(&self, blocks: u64) -> Result<(), FileError> {
         self.buffered.reserve(blocks * BLOCK as u64)
     }
@@ -211,10 +211,10 @@ impl ScratchFile {
         Ok(self.buffered.set_size(blocks * BLOCK as u64)?)
     }
 
-    /// What was prepared is on the device, and not in the page cache.
+    /// Puts what was prepared on the device and drops it from the page cache.
     fn settle(&self) -> Result<(), CheckError> {
         self.buffered.fsync().map_err(|errno| self.failed(errno))?;
-        // Where there is no cache to drop from, this fails, and that is no fault.
+        // This fails if there is no cache to drop from, which does no harm.
         let _ = self.buffered.drop_cached();
         Ok(())
     }
@@ -231,7 +231,7 @@ const NO_SPACE: i32 = 28;
 pub struct Claimed(BlockFile);
 
 impl Claimed {
-    /// Fails when the device was named once, is in use, not empty, or too small.
+    /// Fails if the device was named only once, is in use, not empty, or too small.
     pub fn new(path: &Path, destroy: bool) -> Result<Self, CheckError> {
         let instead = Some("name a directory on it instead");
         Device { path, destroy, instead }.claim(is_ours)?;
@@ -252,7 +252,7 @@ impl Drop for Claimed {
     }
 }
 
-/// Whether a killed check has left this: its first sector is that of one of the writers.
+/// Returns whether a killed check left this: its first sector is that of one of the writers.
 fn is_ours(device: &Path) -> Result<bool, FileError> {
     let (mut found, mut written) = ([0; 512], [0; 512]);
     let device = BlockFile::open(device, Access::Read, false)?;
@@ -265,10 +265,10 @@ fn is_ours(device: &Path) -> Result<bool, FileError> {
     }))
 }
 
-/// Each fills its buffer by its number; so does the writer beside readers.
+/// Each writer fills its buffer by its number, including the writer next to readers.
 const WRITERS_MAX: u64 = 16;
 
-/// Whether `look` says so of a file there.
+/// Returns whether `look` says so for a file there.
 pub fn is_in_memory(
     place: &Place<'_>,
     look: impl Fn(&File) -> io::Result<bool>,
@@ -276,7 +276,7 @@ pub fn is_in_memory(
     Ok(look(&ScratchFile::create(place)?.plain).unwrap_or(false))
 }
 
-/// Removes what killed checks left in the moment before their files lost their names.
+/// Removes files that killed checks left in the moment before they were unlinked.
 pub fn remove_orphans(dir: &Path) {
     scratch::remove_orphans(dir, &[]);
 }

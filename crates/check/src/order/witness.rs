@@ -1,4 +1,4 @@
-//! What the kernel is asked about: how long this process waits for the locks of its files.
+//! Kernel counters of how long this process waits for the locks of its files.
 
 use std::fs::File;
 use std::path::Path;
@@ -9,7 +9,6 @@ use blockstone_sys::perf::KernelSymbols;
 
 use crate::evidence::Kernel;
 
-/// Waits for locks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waited {
     pub waits: u64,
@@ -23,7 +22,7 @@ pub struct Witness {
     symbols: Option<KernelSymbols>,
 }
 
-/// Functions that are shown of a stack.
+/// Number of functions of a stack that are shown.
 const NAMES: usize = 4;
 
 impl Witness {
@@ -35,12 +34,12 @@ impl Witness {
         self.kernel.capability()
     }
 
-    /// Why it is not there.
+    /// Returns why the witness is not available.
     pub fn why(&self) -> &str {
         self.kernel.why()
     }
 
-    /// From now on counts waits for the locks of these files. A witness that misses one is none.
+    /// Starts counting waits for the locks of these files. A witness that misses a file is lost.
     pub fn watch(&mut self, files: &[&File]) {
         for file in files {
             let Ok(file) = file.try_clone() else {
@@ -52,7 +51,8 @@ impl Witness {
         }
     }
 
-    /// Waits for the locks of all watched files: all, or those to share a lock.
+    /// Returns the waits for the locks of all watched files: all waits, or only those to share a
+    /// lock.
     pub fn waits(&mut self, exclusive: bool) -> Option<Waited> {
         let mut sum = Waited::default();
         for number in 0..self.watched {
@@ -72,18 +72,19 @@ impl Witness {
         self.kernel.ask(LockTracer::forget);
     }
 
-    /// Where the first thread waited: addresses in the kernel.
+    /// Returns where the first thread waited, as kernel addresses.
     pub fn first_stack(&mut self) -> Vec<u64> {
         self.kernel.ask(|tracer| tracer.first_stack()).unwrap_or_default()
     }
 
-    /// The same of the thread that had the lock, when it let the first one go on.
+    /// Returns the same for the thread that held the lock, when it released it to the first one.
     pub fn first_holder(&mut self) -> Vec<u64> {
         self.kernel.ask(|tracer| tracer.first_holder()).unwrap_or_default()
     }
 
-    /// The functions at these addresses, from the one that takes the lock (`down_write`) or lets go
-    /// of it (`up_write`, `downgrade_write`) outwards; none where the kernel hides its addresses.
+    /// Returns the functions at these addresses, from the one that takes the lock (`down_write`) or
+    /// releases it (`up_write`, `downgrade_write`) outwards; none if the kernel hides its
+    /// addresses.
     pub fn names(&mut self, stack: &[u64]) -> Vec<String> {
         if stack.is_empty() {
             return Vec::new();
@@ -102,7 +103,7 @@ impl Witness {
         names.into_iter().skip(first).take(NAMES).collect()
     }
 
-    /// Waits that were not counted.
+    /// Returns the number of waits that were not counted.
     pub fn dropped(&self) -> u64 {
         self.kernel.get().map_or(0, LockTracer::dropped)
     }

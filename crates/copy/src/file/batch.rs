@@ -1,5 +1,5 @@
-//! Many small files: their data first, then what makes them durable, then their names. A journal
-//! then commits once for many of them.
+//! Many small files: their data first, then what makes them durable, then their names, so that a
+//! journal commits once for many of them.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -38,8 +38,8 @@ struct Small<'a> {
 
 impl Copier {
     /// Copies small files, at most 256 at a time: the data of all, then what makes them durable,
-    /// then their names. The results are in the order of `jobs`. A larger file is copied by itself.
-    /// Each file of a batch is open until its end, twice.
+    /// then their names. The results are in the order of `jobs`. A larger file is copied on its
+    /// own. Source and target of each file in a batch stay open until its end.
     pub fn copy_batch(
         &mut self,
         jobs: &[BatchJob<'_>],
@@ -63,7 +63,7 @@ impl Copier {
             }
         }
         self.let_go();
-        // Each step for all before the next one.
+        // Each step runs for all files before the next one.
         if self.options.verify {
             sync_all(&mut smalls, &mut ends);
         }
@@ -121,7 +121,8 @@ impl Small<'_> {
     }
 }
 
-/// Makes all durable, several at once: a device flushes its cache once for those that wait.
+/// Makes all files durable, several at the same time: a device flushes its cache once for those
+/// that are waiting.
 fn sync_all(
     smalls: &mut BTreeMap<usize, Small<'_>>,
     ends: &mut [Option<Result<Copied, CopyError>>],
@@ -138,7 +139,7 @@ fn sync_all(
         let start = |files| (files, scoped(scope, "sync", move || sync(files)));
         let threads: Vec<_> = files.chunks(of_one).map(start).collect();
         let ended = threads.into_iter().flat_map(|(files, thread)| match thread {
-            // A thread that panicked ends the program anyway: the scope passes that on.
+            // A thread that panicked ends the program anyway: the scope propagates the panic.
             Ok(thread) => thread.join().unwrap_or_default(),
             Err(_) => sync(files),
         });

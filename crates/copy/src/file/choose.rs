@@ -1,4 +1,4 @@
-//! Chooses the method for a pair of files and says why no cheaper one is possible.
+//! Chooses the method for a pair of files and explains why no cheaper one is possible.
 
 use std::fs::File;
 use std::io;
@@ -20,7 +20,7 @@ use super::io::End;
 use super::{Method, Options};
 use crate::CopyError;
 
-/// What direct requests are aligned to where nothing says what they need.
+/// Alignment of direct requests if the required one is unknown.
 const ALIGN_BYTES: u64 = 4096;
 const BTRFS: i64 = 0x9123_683e;
 /// NFS, SMB (cifs, smb2), Ceph.
@@ -46,7 +46,7 @@ pub(super) struct Pair<'a> {
     pub part: &'a Part<'a>,
 }
 
-/// How bytes are moved by this process.
+/// The way in which this process moves the bytes.
 #[derive(Debug)]
 pub(super) struct Moved {
     pub method: Method,
@@ -58,12 +58,12 @@ fn file_system(file: impl AsFd) -> i64 {
     fstatfs(file).map_or(0, |found| found.f_type)
 }
 
-/// Whether a server keeps the file. What it answers may come from its memory.
+/// Returns whether a server keeps the file. Its answers may be served from its memory.
 pub(super) fn is_served(file: impl AsFd) -> bool {
     SERVED.contains(&file_system(file))
 }
 
-/// Makes the target share the blocks of the source. Returns why it cannot.
+/// Makes the target share the blocks of the source. Returns the reason if it cannot.
 pub(super) fn reflink(pair: &Pair<'_>) -> Result<(), String> {
     let device = |file: &File| file.metadata().map(|it| it.dev()).unwrap_or_default();
     let kinds = [pair.source, &pair.part.file].map(file_system);
@@ -75,7 +75,7 @@ pub(super) fn reflink(pair: &Pair<'_>) -> Result<(), String> {
         .map_err(|errno| format!("no reflink: {}", io::Error::from(errno)))
 }
 
-/// Checks whether a server can copy these files. Returns why it cannot.
+/// Checks whether a server can copy these files. Returns the reason if it cannot.
 pub(super) fn server(pair: &Pair<'_>) -> Result<(), String> {
     let files = [pair.source, &pair.part.file];
     let kinds = files.map(file_system);
@@ -92,7 +92,8 @@ pub(super) fn server(pair: &Pair<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Older versions have the client read and write through its page cache instead.
+/// Returns whether the mount is NFS 4.2: with older versions, the client reads and writes through
+/// its page cache instead.
 fn is_nfs_4_2(part: &Part<'_>) -> bool {
     let mounts = Mounts::read(Path::new("/"));
     let target = part.path();
@@ -102,7 +103,7 @@ fn is_nfs_4_2(part: &Part<'_>) -> bool {
     version.is_some_and(|version| version == "4.2")
 }
 
-/// The cheapest way in which this process can move the bytes of these files.
+/// Returns the cheapest way in which this process can move the bytes of these files.
 pub(super) fn moved(pair: &Pair<'_>, options: &Options) -> Result<Moved, CopyError> {
     let (read, from, mut why) = source(pair.source, pair.source_path, options)?;
     let (written, to, target_why) = target(pair.part, options)?;
@@ -112,7 +113,7 @@ pub(super) fn moved(pair: &Pair<'_>, options: &Options) -> Result<Moved, CopyErr
     Ok(Moved { method: read.max(written), why: why + &target_why, ends: [from, to] })
 }
 
-/// As [`moved`], for a small file beside many others: the page cache writes them together.
+/// Like [`moved`], for a small file among many others: the page cache writes them together.
 pub(super) fn moved_together(pair: &Pair<'_>, options: &Options) -> Result<Moved, CopyError> {
     let uncached = Options { method: Some(Method::Dontcache), ..*options };
     match moved(pair, &uncached) {
@@ -122,7 +123,7 @@ pub(super) fn moved_together(pair: &Pair<'_>, options: &Options) -> Result<Moved
     }
 }
 
-/// How a file is best read, and why no better.
+/// Returns how a file is best read, and why no cheaper way is possible.
 pub(super) fn source(
     file: &File,
     path: &Path,
@@ -131,7 +132,7 @@ pub(super) fn source(
     Side { name: "source", file, path, writes: false }.best(options)
 }
 
-/// How a file is best written, and why no better.
+/// Returns how a file is best written, and why no cheaper way is possible.
 pub(super) fn target(
     part: &Part<'_>,
     options: &Options,
@@ -139,7 +140,7 @@ pub(super) fn target(
     Side { name: "target", file: &part.file, path: &part.part_path(), writes: true }.best(options)
 }
 
-/// One of the two files, before it is known how its bytes are moved.
+/// One of the two files, before the way to move its bytes is chosen.
 struct Side<'a> {
     name: &'static str,
     file: &'a File,
@@ -203,7 +204,7 @@ impl Side<'_> {
         Ok(End { file, align, uncached: false, drops: kind == BTRFS })
     }
 
-    /// Checks whether the file system supports `RWF_DONTCACHE`. Returns why it does not.
+    /// Checks whether the file system supports `RWF_DONTCACHE`. Returns the reason if it does not.
     fn uncached(&self) -> Result<(), String> {
         let size = self.file.metadata().map_or(0, |it| it.len());
         let flags = ReadWriteFlags::from_bits_retain(RWF_DONTCACHE as u32);
@@ -217,7 +218,7 @@ impl Side<'_> {
     fn cached(&self, uncached: bool) -> Result<End, CopyError> {
         let file = held::again(self.file, self.writes, false);
         let file = file.map_err(CopyError::io("open", self.path))?;
-        // Pages read ahead of the copy would look like those of others.
+        // Pages read ahead of the copy would look like those of other readers.
         let _ = fadvise(&file, 0, None, Advice::Random);
         let file = Arc::new(BlockFile::of(file, self.path, false));
         Ok(End { file, align: 1, uncached, drops: !uncached })
@@ -235,19 +236,19 @@ fn is_since_6_14() -> bool {
     version >= (Some(6), Some(14))
 }
 
-/// A file to read from its medium: past the page cache, or after its pages were dropped.
+/// Opens a file to be read from its medium: past the page cache, or after its pages were dropped.
 pub(super) fn medium(file: &File, path: &Path, options: &Options) -> Result<End, CopyError> {
     let side = Side { name: "target", file, path, writes: false };
     side.direct(options.request.get()).or_else(|_| cached(file, path))
 }
 
-/// The same file through the page cache, from which its pages were dropped.
+/// Opens a file through the page cache, after its pages were dropped.
 pub(super) fn cached(file: &File, path: &Path) -> Result<End, CopyError> {
     let _ = fadvise(file, 0, None, Advice::DontNeed);
     Side { name: "target", file, path, writes: false }.cached(false)
 }
 
-/// A device for direct requests.
+/// Opens a device for direct requests.
 pub(super) fn device(opened: io::Result<File>, path: &Path) -> Result<End, CopyError> {
     let opened = opened.map_err(CopyError::io("open", path))?;
     let align = match alignment_of(&opened) {

@@ -21,15 +21,15 @@ use super::verify;
 use super::{Carry, Chunk, Copied, Job, Method, Options, Verified, Watch};
 use crate::CopyError;
 
-/// Chunks begin at multiples of this, whatever direct requests need.
+/// Chunks begin at multiples of this, whatever alignment direct requests need.
 const PAGE_BYTES: u64 = 4096;
 /// An interrupted copy of a smaller file starts over; nothing is hashed or kept for it.
 const RESUMABLE_BYTES: u64 = 256 << 20;
 pub(super) const REQUEST_MOST: u64 = 256 << 20;
 const IN_FLIGHT_MOST: u32 = 1024;
 
-/// Opens the two files for requests, with this number of slots of this many bytes; also returns why
-/// it is not an io_uring.
+/// Opens the two files for requests, with this number of slots of this many bytes; also returns the
+/// reason if it is not an io_uring.
 pub(super) type Open =
     fn([Arc<BlockFile>; 2], usize, usize) -> Result<(Box<dyn Io>, Option<String>), CopyError>;
 
@@ -48,17 +48,17 @@ pub(super) fn open_io(
     }
 }
 
-/// Copies files. It has memory for its requests and belongs to the thread that made it.
+/// Copies files. It holds the memory for its requests and belongs to the thread that made it.
 pub struct Copier {
     pub(super) options: Options,
     io: Option<Box<dyn Io>>,
     pub(super) open: Open,
-    /// Why there is no io_uring, or fewer requests are in flight than were asked for.
+    /// Why there is no io_uring, or why fewer requests are in flight than requested.
     lacks: Option<String>,
     lacks_memory: bool,
 }
 
-/// What was copied into a target that still has its temporary name.
+/// Result of filling a target that still has its temporary name.
 pub(super) struct Filled {
     method: Method,
     why: String,
@@ -96,7 +96,7 @@ impl Copier {
         let left = part.request_of_left(&identity)?.map(Bytes);
         let in_flight = self.options.in_flight;
         self.use_request(left.filter(|it| can_request(*it)).unwrap_or(asked));
-        // What another copy asked for takes no more memory than this one was given.
+        // The request size of another copy takes no more memory than this one was given.
         let at_once = asked.get().saturating_mul(in_flight.into()) / self.options.request.get();
         self.options.in_flight = in_flight.min(at_once.max(1) as u32);
         let filled = self.fill(&pair, &identity, Some(&mut keeps), watch);
@@ -163,7 +163,7 @@ impl Copier {
             let tried = match method {
                 Method::Reflink => choose::reflink(pair).map(|()| data_of(pair.source, source)),
                 _ => match choose::server(pair) {
-                    // The chunks that it left need not be copied again.
+                    // The chunks that the interrupted copy left need not be copied again.
                     Ok(()) if asked.is_none() && pair.part.has_claims(source)? => {
                         Err("no copy by the server: an interrupted copy goes on".to_owned())
                     }
@@ -250,8 +250,8 @@ impl Copier {
         Ok(Filled { method: moved.method, why: whys.join("; "), progress, is_moved: true })
     }
 
-    /// Verifies the target, checks that the source did not change, and makes the target durable. It
-    /// keeps its temporary name.
+    /// Verifies the target, checks that the source did not change, and makes the target durable.
+    /// The target keeps its temporary name.
     fn complete(
         &mut self,
         pair: &Pair<'_>,
@@ -278,7 +278,8 @@ impl Copier {
         self.verify(part, &filled.progress.chunks, watch)
     }
 
-    /// Reads the target again and compares it with the hashes of these chunks, if `--verify` asks.
+    /// Reads the target again and compares it with the hashes of these chunks, if `--verify` was
+    /// given.
     pub(super) fn verify(
         &mut self,
         part: &Part<'_>,
@@ -300,7 +301,7 @@ impl Copier {
         })
     }
 
-    /// Slots for a file of this size.
+    /// Returns slots for a file of this size.
     pub(super) fn io(&mut self, ends: &[End; 2], size: u64) -> Result<&mut dyn Io, CopyError> {
         let request = self.options.request.get();
         let slots = size.div_ceil(request).clamp(1, u64::from(self.options.in_flight)) as usize;
@@ -310,7 +311,7 @@ impl Copier {
                 io.replace_files(files)?;
                 io
             }
-            // As many as there was memory for.
+            // As many slots as there was memory for.
             Some(mut io) if self.lacks_memory => {
                 io.replace_files(files)?;
                 io
@@ -320,7 +321,7 @@ impl Copier {
         Ok(&mut **self.io.insert(io))
     }
 
-    /// Memory for this number of requests, or for as many as there is memory for.
+    /// Allocates memory for this number of requests, or for as many as there is memory for.
     fn open(
         &mut self,
         files: &[Arc<BlockFile>; 2],
@@ -355,7 +356,7 @@ impl Copier {
         }
     }
 
-    /// The largest file that [`Copier::copy_batch`] takes: one request.
+    /// Returns the size of the largest file that [`Copier::copy_batch`] takes: one request.
     pub fn small(&self) -> Bytes {
         self.options.request
     }
@@ -381,7 +382,8 @@ pub(super) fn copied(bytes: u64, filled: Filled, verified: Verified) -> Copied {
 }
 
 pub(super) fn set_size(part: &Part<'_>, bytes: u64) -> Result<(), CopyError> {
-    // To cut a file to the size that it has, XFS writes its last block, which may be shared.
+    // XFS writes the last block even if the file already has this size, and that block may be
+    // shared.
     if part.file.metadata().is_ok_and(|found| found.len() == bytes) {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! Where the data of a file lie, cut into chunks.
+//! Location of a file's data, cut into chunks.
 
 use std::fs::File;
 
@@ -12,35 +12,35 @@ pub(super) struct Span {
     pub len: u32,
 }
 
-/// The chunks of a file that have data, in their order. No chunk crosses a multiple of the request
-/// size, and all but the last end at a multiple of the alignment.
+/// Chunks of a file that contain data, in ascending order. No chunk crosses a multiple of the
+/// request size, and all but the last end at a multiple of the alignment.
 #[derive(Debug)]
 pub(super) struct Spans<'a> {
     file: &'a File,
     size: u64,
     request: u64,
     align: u64,
-    /// From here on the file was not searched.
+    /// Offset from which the file has not been searched.
     at: u64,
-    /// Up to here chunks were cut.
+    /// Offset up to which chunks were cut.
     cut: u64,
     found: Option<(u64, u64)>,
     new: Option<(u64, u64)>,
 }
 
 impl<'a> Spans<'a> {
-    /// The file's offset is used.
+    /// Finds spans by seeking, which moves the file's current offset.
     pub(super) fn of(file: &'a File, size: u64, request: u64, align: u64) -> Self {
         Self { file, size, request, align, at: 0, cut: 0, found: None, new: None }
     }
 
-    /// The next range of data, rounded to the alignment, beyond what was cut.
+    /// Returns the next range of data, rounded to the alignment, beyond what was cut.
     fn next_range(&mut self) -> Result<Option<(u64, u64)>, Errno> {
         while self.at < self.size {
             let start = match seek(self.file, SeekFrom::Data(self.at)) {
                 Ok(start) => start,
                 Err(Errno::NXIO) => break,
-                // It does not know holes.
+                // The file system does not report holes.
                 Err(Errno::INVAL | Errno::OPNOTSUPP) => self.at,
                 Err(error) => return Err(error),
             };
@@ -63,7 +63,7 @@ impl<'a> Spans<'a> {
         Ok(None)
     }
 
-    /// The range that the last chunk begins, if it is the first of its range.
+    /// Returns the range that the last chunk begins, if it is the first of its range.
     pub(super) fn new_range(&mut self) -> Option<(u64, u64)> {
         self.new.take()
     }

@@ -1,4 +1,4 @@
-//! A target under a temporary name until it is complete and durable.
+//! A target that has a temporary name until it is complete and durable.
 
 use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
@@ -25,15 +25,15 @@ pub(super) struct Part<'a> {
     temporary: PathBuf,
     sidecar: PathBuf,
     pub file: File,
-    /// An interrupted copy had made it.
+    /// Whether an interrupted copy made it.
     pub is_left: bool,
     force: bool,
     has_sidecar: Cell<bool>,
 }
 
 impl<'a> Part<'a> {
-    /// Makes or finds the file. Fails before anything is written when the target exists, or when
-    /// an interrupted copy left its own, unless the options say what to do with them.
+    /// Makes or finds the file. Fails before anything is written if the target exists, or if an
+    /// interrupted copy left its file, unless the options say what to do in that case.
     pub(super) fn open(
         (dir, name): (&'a HeldDir, &'a Path),
         options: &Options,
@@ -85,7 +85,7 @@ impl<'a> Part<'a> {
                 if left.is_named_by_sidecar() {
                     return Ok(left);
                 }
-                // Nothing shows that a copy has made this file: it is not written to.
+                // Nothing shows that a copy made this file, so it is not written to.
             } else if !options.force {
                 return Err(CopyError::LeftOver { path, part: part_path });
             }
@@ -106,18 +106,19 @@ impl<'a> Part<'a> {
         self.dir.path().join(&self.temporary)
     }
 
-    /// The sidecar, if it belongs to this user alone.
+    /// Opens the sidecar, if it belongs to this user alone.
     fn own_sidecar(&self) -> Option<File> {
         self.dir.write(&self.sidecar, false).ok().filter(is_own)
     }
 
-    /// Whether a sidecar of this user says that an interrupted copy has written this very file.
+    /// Returns whether a sidecar of this user says that an interrupted copy wrote this very file.
     fn is_named_by_sidecar(&self) -> bool {
         let named = self.own_sidecar().and_then(|file| Claims::part_of(&file).ok()?);
         named.is_some_and(|named| PartIdentity::of(&self.file).is_ok_and(|it| it == named))
     }
 
-    /// What an interrupted copy of this very source left beside the file, and what it claims.
+    /// Returns the sidecar that an interrupted copy of this very source left next to the file, and
+    /// its claims.
     fn left(&self, source: &Identity) -> Result<Option<(File, Claims)>, CopyError> {
         let path = self.dir.path().join(&self.sidecar);
         if self.is_left
@@ -131,18 +132,18 @@ impl<'a> Part<'a> {
         Ok(None)
     }
 
-    /// The size of the requests of an interrupted copy of this very source: only chunks of that
+    /// Returns the request size of an interrupted copy of this very source: only chunks of that
     /// size can be found again.
     pub(super) fn request_of_left(&self, source: &Identity) -> Result<Option<u64>, CopyError> {
         Ok(self.left(source)?.map(|(_, claims)| claims.request_bytes))
     }
 
-    /// Whether an interrupted copy of this very source left chunks to go on with.
+    /// Returns whether an interrupted copy of this very source left chunks to resume from.
     pub(super) fn has_claims(&self, source: &Identity) -> Result<bool, CopyError> {
         Ok(self.left(source)?.is_some_and(|(_, claims)| !claims.chunks.is_empty()))
     }
 
-    /// What an interrupted copy of this very source claims, and the sidecar to go on with.
+    /// Returns the claims of an interrupted copy of this very source, and the sidecar to continue.
     pub(super) fn sidecar(
         &self,
         source: &Identity,
@@ -158,7 +159,7 @@ impl<'a> Part<'a> {
             return Ok((Some(claims), sidecar));
         }
         self.remove_sidecar();
-        // The file holds data of another source, or data of which nothing is known.
+        // The file holds data of another source, or unknown data.
         self.file.set_len(0).map_err(CopyError::io("resize", &self.part_path()))?;
         let file = self.dir.create_new(&self.sidecar).map_err(failed("create"))?;
         let part =
@@ -167,12 +168,12 @@ impl<'a> Part<'a> {
     }
 
     fn remove_sidecar(&self) {
-        // It may not exist. If it cannot be removed, a later resume finds that its claims do not
-        // hold.
+        // It may not exist. If it cannot be removed, a later resume finds that its claims are
+        // false.
         let _ = self.dir.remove(&self.sidecar);
     }
 
-    /// Removes all that was written.
+    /// Removes everything that was written.
     pub(super) fn abandon(self) {
         self.remove_sidecar();
         let _ = self.dir.remove(&self.temporary);
@@ -183,7 +184,7 @@ impl<'a> Part<'a> {
         self.file.sync_all().map_err(CopyError::io("fsync", &self.part_path()))
     }
 
-    /// Makes the bytes and what is carried durable; the name is still the temporary one.
+    /// Makes the bytes and what is carried durable; the name remains the temporary one.
     pub(super) fn settle(&self, source: &File, carry: Carry<'_>) -> Result<(), CopyError> {
         carry(source, &self.file)?;
         self.sync()?;
@@ -191,9 +192,9 @@ impl<'a> Part<'a> {
         Ok(())
     }
 
-    /// Drops what the page cache holds of it; what is not durable stays.
+    /// Drops the file's pages from the page cache; pages that are not durable stay.
     pub(super) fn drop_pages(&self) {
-        // All of its pages are ours; a size within a page, too, brings one.
+        // All of its pages are ours; setting a size within a page caches one too.
         let _ = fadvise(&self.file, 0, None, Advice::DontNeed);
     }
 
@@ -227,8 +228,8 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Whether the left-over belongs to this user alone. Where others may write to the directory, one
-/// of theirs could expose what is written, or be another name of a file of this user.
+/// Returns whether the left-over belongs to this user alone. If others may write to the directory,
+/// a file of theirs could expose what is written, or be another name of a file of this user.
 fn is_own(file: &File) -> bool {
     let me = rustix::process::geteuid().as_raw();
     file.metadata().is_ok_and(|found| found.uid() == me && found.nlink() == 1)
@@ -245,7 +246,7 @@ fn lock(file: &File, path: &Path, part: &Path) -> Result<(), CopyError> {
     }
 }
 
-/// `.NAME.blockstone-KIND`; where that is too long, the name is shortened and has its hash.
+/// Returns `.NAME.blockstone-KIND`; if that is too long, the name is shortened and its hash added.
 fn beside(name: &Path, kind: &str) -> PathBuf {
     let name = name.as_os_str().as_bytes();
     let tail = format!(".blockstone-{kind}");

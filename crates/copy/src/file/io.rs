@@ -1,4 +1,4 @@
-//! Requests of one copy and their answers: through an io_uring, or by threads where there is none.
+//! Requests of one copy and their answers: through an io_uring, or by threads if there is none.
 
 use std::collections::VecDeque;
 use std::io::{IoSlice, IoSliceMut};
@@ -19,18 +19,18 @@ use crate::CopyError;
 pub(super) const SOURCE: usize = 0;
 pub(super) const TARGET: usize = 1;
 
-/// One of the two files, as it is read or written.
+/// One of the two files, as opened for reading or writing.
 #[derive(Clone, Debug)]
 pub(super) struct End {
     pub file: Arc<BlockFile>,
     /// Offsets and lengths of its requests are multiples of this.
     pub align: u64,
     pub uncached: bool,
-    /// Whether pages that its reads bring into the page cache are to be dropped.
+    /// Whether pages that its reads bring into the page cache are dropped.
     pub drops: bool,
 }
 
-/// A read or a write, of a part of a slot's memory.
+/// A read or a write of a part of a slot's memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub slot: usize,
@@ -45,14 +45,15 @@ pub(super) type Answer = (usize, Result<u32, i32>);
 /// Slots of memory, and requests in flight on two files.
 pub(super) trait Io {
     fn slots(&self) -> usize;
-    /// The memory of a slot that is not in flight.
+    /// Returns the memory of a slot that is not in flight.
     fn buffer(&mut self, slot: usize) -> &mut [u8];
-    /// Nothing is in flight.
+    /// Replaces the files while nothing is in flight.
     fn replace_files(&mut self, files: [Arc<BlockFile>; 2]) -> Result<(), CopyError>;
     fn push(&mut self, request: &Request);
-    /// Takes the answers that are there, and at least one if `wait`.
+    /// Takes the available answers, and waits for at least one if `wait`.
     fn answers(&mut self, wait: bool, into: &mut Vec<Answer>) -> Result<(), CopyError>;
-    /// Bytes that the kernel has read from devices for these requests; none if it does not say.
+    /// Returns the bytes that the kernel has read from devices for these requests; `None` if it
+    /// does not say.
     fn medium_bytes(&self) -> Option<u64>;
 }
 
@@ -86,7 +87,7 @@ impl Io for Ring {
 
     fn medium_bytes(&self) -> Option<u64> {
         let this = account::current_thread();
-        // What cannot be submitted without waiting is handed to threads of the kernel.
+        // Requests that cannot be submitted without waiting are handed to kernel threads.
         let worker = format!("iou-wrk-{this}");
         let root = std::path::Path::new("/");
         let threads = account::threads(root, std::process::id());
@@ -113,7 +114,7 @@ struct Queue {
     there: Condvar,
 }
 
-/// As many threads as slots, each of which waits for its request.
+/// One thread per slot, each of which waits for its request.
 #[derive(Debug)]
 pub(super) struct Threads {
     slots: Vec<Option<Slot>>,

@@ -1,5 +1,5 @@
-//! A target that an earlier copy completed: its source is read for the hashes of a manifest, and it
-//! is compared with them.
+//! Targets that an earlier copy completed: the source is read for the hashes of a manifest, and the
+//! target is compared with them.
 
 use std::fs::File;
 use std::ops::ControlFlow;
@@ -19,12 +19,12 @@ const PAGE_BYTES: u64 = 4096;
 #[derive(Clone, Debug)]
 pub struct Kept {
     pub bytes: u64,
-    /// Of the source.
+    /// Chunks of the source.
     pub chunks: Vec<Chunk>,
     pub verified: Verified,
 }
 
-/// Reads all data of a file for their hashes.
+/// Plan that reads all data of a file to hash it.
 struct Hashes<'a> {
     spans: Spans<'a>,
     path: &'a Path,
@@ -47,8 +47,8 @@ impl Plan for Hashes<'_> {
 }
 
 impl Copier {
-    /// Hashes the source of a target that is there, and reads the target again if it is to be
-    /// verified: [`CopyError::NotKept`] if it is not equal.
+    /// Hashes the source of an existing target, and reads the target again if it is to be verified:
+    /// [`CopyError::NotKept`] if they differ.
     pub fn keep(&mut self, job: &Job<'_>, watch: &dyn Watch) -> Result<Kept, CopyError> {
         let kept = self.read_again(job, watch);
         self.let_go();

@@ -1,5 +1,5 @@
-//! A list of files with the hashes of their chunks, one JSON line a file: what a copy held when it
-//! was made, to be compared later. It is untrusted input.
+//! A list of files with the hashes of their chunks, one JSON line per file: the contents of a copy
+//! when it was made, for later comparison. It is untrusted input.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -24,14 +24,14 @@ use crate::CopyError;
 /// Longest accepted line: a file of 16 TiB in chunks of 8 MiB.
 const LINE_BYTES: u64 = 128 << 20;
 const PAGE_BYTES: u64 = 4096;
-/// The least that is looked at at once where a manifest lists no chunk.
+/// Smallest request size, for gaps in which a manifest lists no chunk.
 const GAP_BYTES: u64 = 1 << 20;
-/// Memory for requests; at least one chunk.
+/// Memory for requests; enough for at least one chunk.
 const MEMORY_BYTES: u64 = 256 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Below the target, without `..`.
+    /// Path below the target, without `..`.
     pub path: PathBuf,
     pub size_bytes: u64,
     /// In ascending order; the gaps between them are holes.
@@ -50,30 +50,31 @@ pub enum Compared {
         expected: u128,
         found: u128,
     },
-    /// It has another size than when it was copied.
+    /// Its size differs from when it was copied.
     Size {
         found_bytes: u64,
     },
     Missing,
-    /// A link, a directory or anything else but a file has its name, or that of a directory above.
+    /// Its name, or that of a directory above, now belongs to a link, a directory or anything else
+    /// but a file.
     NoFile,
 }
 
-/// `C`: what is written or read of a chunk.
+/// `C` is the type of a chunk as written or as read.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line<C> {
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
-    /// A path that is not UTF-8: its bytes.
+    /// The bytes of a path that is not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     path_bytes: Option<Vec<u8>>,
     size_bytes: u64,
-    /// Offset, length, XXH3-128 as hexadecimal number.
+    /// Offset, length, XXH3-128 as a hexadecimal number.
     chunks: Vec<C>,
 }
 
-/// A chunk that is read: its hash becomes a number at once, for a line may have millions.
+/// A chunk as read: its hash becomes a number immediately, because a line may have millions.
 struct Listed(Chunk);
 
 impl<'de> Deserialize<'de> for Listed {
@@ -106,7 +107,7 @@ pub fn write(out: &mut dyn Write, entry: &Entry) -> io::Result<()> {
     out.write_all(&line)
 }
 
-/// The entries of a manifest. An error ends the iteration.
+/// Returns the entries of a manifest. An error ends the iteration.
 pub fn read<'a>(
     mut from: impl BufRead + 'a,
 ) -> impl Iterator<Item = Result<Entry, CopyError>> + 'a {
@@ -154,8 +155,8 @@ pub fn parse(line: &[u8]) -> Result<Entry, String> {
     Ok(Entry { path, size_bytes: line.size_bytes, chunks })
 }
 
-/// Reads the file of an entry below `root` from its medium and compares it. `watch` paces what is
-/// read, and may end it: `Interrupted`.
+/// Reads the file of an entry below `root` from its medium and compares it. `watch` paces the reads
+/// and may end them: `Interrupted`.
 pub fn check(
     entry: &Entry,
     root: &HeldDir,
@@ -195,7 +196,7 @@ pub fn check(
     })
 }
 
-/// What has no file where one was copied.
+/// Returns the result for an entry that no longer has a file.
 fn absent(error: &io::Error) -> Option<Compared> {
     match error.kind() {
         io::ErrorKind::NotFound => Some(Compared::Missing),
@@ -207,7 +208,7 @@ fn absent(error: &io::Error) -> Option<Compared> {
     }
 }
 
-/// Opens the file direct if the chunks are aligned for direct requests.
+/// Opens the file for direct I/O if the chunks are aligned for it.
 pub(super) fn end_for(
     file: &File,
     path: &Path,
@@ -221,8 +222,8 @@ pub(super) fn end_for(
     choose::cached(file, path)
 }
 
-/// Chunks to read: those of the entry, and any data in the gaps between them, which should be
-/// zeros.
+/// Returns the chunks to read: those of the entry, and any data in the gaps between them, which
+/// should be zeros.
 pub(super) fn with_zeros(entry: &Entry, file: &File, request: u64) -> Result<Vec<Chunk>, Errno> {
     let mut all = entry.chunks.clone();
     let mut spans = Spans::of(file, entry.size_bytes, request, PAGE_BYTES);

@@ -1,6 +1,5 @@
-//! Moves chunks: each slot reads one from the source, then writes it to the target, and all slots
-//! do so at the same time. For resume and verification, the target's chunk is read and compared
-//! with a hash.
+//! Moves chunks: each slot reads one from the source and then writes it to the target, all slots in
+//! parallel. For resume and verification, the target's chunk is read and compared with a hash.
 
 use std::ops::ControlFlow;
 
@@ -13,7 +12,7 @@ use super::moving::Moving;
 use super::pages::{drop_pages, missing};
 use crate::CopyError;
 
-/// What is to be done with a chunk.
+/// Work to do on a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
     Copy,
@@ -23,7 +22,7 @@ pub(super) enum Work {
     Look,
 }
 
-/// What was done with a chunk.
+/// Result for one chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Done {
     pub span: Span,
@@ -34,9 +33,9 @@ pub(super) struct Done {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     Copied,
-    /// An interrupted copy claimed it, but the target did not have it.
+    /// An interrupted copy claimed it, but it was not in the target.
     CopiedAgain,
-    /// In the target.
+    /// It was already in the target.
     Found,
 }
 
@@ -48,7 +47,7 @@ enum Step {
 }
 
 impl Step {
-    /// Index of the file that it reads or writes.
+    /// Returns the index of the file that it reads or writes.
     const fn file(self) -> usize {
         match self {
             Self::Read => SOURCE,
@@ -63,7 +62,7 @@ struct Flight {
     step: Step,
     moving: Moving,
     hash: Option<u128>,
-    /// Parts of the source that were not cached before.
+    /// Parts of the source that were not in the page cache before.
     fresh: Vec<Span>,
 }
 
@@ -74,10 +73,10 @@ pub(super) struct Mover<'a> {
     pub watch: &'a dyn Watch,
 }
 
-/// Supplies chunks and receives what was done with them.
+/// Supplies chunks and receives their results.
 pub(super) trait Plan {
     fn next(&mut self) -> Result<Option<(Span, Work)>, CopyError>;
-    /// `Break` ends the copy.
+    /// Receives a result. `Break` ends the copy.
     fn done(&mut self, done: Done) -> Result<ControlFlow<()>, CopyError>;
 }
 

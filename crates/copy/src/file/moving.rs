@@ -10,7 +10,7 @@ use super::extents::Span;
 use super::io::{End, Request};
 use crate::CopyError;
 
-/// Requests that move no bytes are repeated at most this often.
+/// Maximum number of repeats of requests that move no bytes.
 const TRIES: u32 = 1000;
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -18,9 +18,9 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub(super) struct Moving {
     pub span: Span,
     pub write: bool,
-    /// Index of its file.
+    /// Index of the file that is read or written.
     file: usize,
-    /// What is asked for: the span, rounded up to the alignment.
+    /// Requested bytes: the span, rounded up to the alignment.
     pub want: u32,
     moved: u32,
     tries: u32,
@@ -32,7 +32,7 @@ impl Moving {
         Self { span, write, file, want, moved: 0, tries: 0 }
     }
 
-    /// The request for what is left.
+    /// Returns the request for the rest.
     pub(super) fn request(&self, slot: usize, end: &End) -> Request {
         let part = Part {
             within_bytes: self.moved,
@@ -43,7 +43,7 @@ impl Moving {
         Request { slot, write: self.write, part, at }
     }
 
-    /// Takes an answer. False: there is something left to ask for.
+    /// Handles an answer. Returns false if there is more to request.
     pub(super) fn take(&mut self, end: &End, result: Result<u32, i32>) -> Result<bool, CopyError> {
         let needed = if self.write { self.want } else { self.span.len };
         self.tries += 1;
@@ -52,7 +52,7 @@ impl Moving {
             Ok(0) if !self.write && self.tries < 3 => {}
             Ok(0) if !self.write => return Err(self.shorter(end)),
             Ok(bytes) if self.tries < TRIES => {
-                // The next request has to be aligned too.
+                // The next request must be aligned too.
                 let moved = u64::from(self.moved + bytes) / end.align * end.align;
                 self.moved = moved as u32;
             }

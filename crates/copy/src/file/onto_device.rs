@@ -1,5 +1,6 @@
-//! A block device as the target: the bytes of a file, of another device or of a pipe from its
-//! beginning, holes as zeros. It has no name to get last, so an interrupted copy is not resumed.
+//! A block device as the target: the bytes of a file, of another device or of a pipe, written from
+//! the start of the device, with holes as zeros. There is no name to give it last, so an
+//! interrupted copy is not resumed.
 
 use std::fs::File;
 use std::ops::ControlFlow;
@@ -16,7 +17,7 @@ use super::resume::Identity;
 use super::{Chunk, Copier, Options, Verified, Watch, choose, verify};
 use crate::{CopyError, device};
 
-/// All of a source, in order.
+/// Plan for all of a source, in order.
 struct Whole<'a> {
     at: u64,
     size: u64,
@@ -45,7 +46,7 @@ impl Plan for Whole<'_> {
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
     pub path: &'a Path,
-    /// Of [`device::number`] before it was claimed.
+    /// Return value of [`device::number`] before the device was claimed.
     pub number: u64,
 }
 
@@ -97,7 +98,7 @@ pub fn write(
     Ok(Piped { bytes: size, method, why, broken: false, chunks: plan.chunks, verified })
 }
 
-/// Overwrites a device with what comes through a pipe. Fails when that is more than the device has.
+/// Overwrites a device with the contents of a pipe. Fails if they exceed the size of the device.
 pub fn write_pipe(
     input: &File,
     target: &Target<'_>,
@@ -127,7 +128,7 @@ fn sync(onto: &End, target: &Path) -> Result<(), CopyError> {
     synced.map_err(CopyError::io("fsync", target))
 }
 
-/// Reads the device again, if `--verify` asks. Sorts the chunks.
+/// Reads the device again, if `--verify` was given. Sorts the chunks.
 fn verified(
     copier: &mut Copier,
     (onto, target): (&End, &Path),

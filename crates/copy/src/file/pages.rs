@@ -1,5 +1,5 @@
-//! Drops the pages that a copy brought into the page cache. Pages that were cached before belong
-//! to others and stay.
+//! Drops the pages that a copy brought into the page cache. Pages that were cached before belong to
+//! other users and stay.
 
 use std::os::fd::AsFd;
 
@@ -8,11 +8,11 @@ use rustix::fs::{Advice, fadvise};
 
 use super::extents::Span;
 
-/// Granularity of the search where a chunk is cached in part.
+/// Granularity of the search if a chunk is partly cached.
 const PART_BYTES: u32 = 128 << 10;
 
-/// The parts of a span of which no page is cached. Empty where the kernel does not say (before
-/// Linux 6.5): pages of others are not dropped on a guess.
+/// Returns the parts of a span of which no page is cached. Empty if the kernel does not say (before
+/// Linux 6.5): pages of other users are not dropped on a guess.
 pub(super) fn missing(file: impl AsFd, span: Span) -> Vec<Span> {
     let cached = |span: Span| cached::of_part(&file, span.offset, u64::from(span.len));
     match cached(span) {
@@ -39,7 +39,7 @@ pub(super) fn missing(file: impl AsFd, span: Span) -> Vec<Span> {
 pub(super) fn drop_pages(file: impl AsFd, spans: &[Span]) {
     for span in spans {
         let len = std::num::NonZeroU64::new(u64::from(span.len));
-        // Advice only: a file system that has no pages to drop may refuse it.
+        // This is only advice: a file system without pages to drop may refuse it.
         let _ = fadvise(&file, span.offset, len, Advice::DontNeed);
     }
 }

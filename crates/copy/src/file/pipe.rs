@@ -1,4 +1,4 @@
-//! Adapters for pipes: `… | gzip | …` reads and writes its files in large direct requests.
+//! Adapters for pipes: reads and writes the files of `… | gzip | …` in large direct requests.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -18,9 +18,9 @@ use super::resume::Identity;
 use super::{Carry, Chunk, Copier, Method, Options, Verified, Watch};
 use crate::{CopyError, device};
 
-/// The largest pipe that the kernel gives to any user by default (/proc/sys/fs/pipe-max-size).
+/// Largest pipe that the kernel grants any user by default (/proc/sys/fs/pipe-max-size).
 const PIPE_BYTES: usize = 1 << 20;
-/// The least and the most bytes that are reserved at once for a file that grows.
+/// Least and most bytes reserved in one step for a file that grows.
 const ROOM: (u64, u64) = (64 << 20, 4 << 30);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,9 +29,9 @@ pub struct Piped {
     pub method: Method,
     /// Why no cheaper method was used.
     pub why: String,
-    /// Whether the reader of the pipe went before its end.
+    /// Whether the reader of the pipe closed it before the end.
     pub broken: bool,
-    /// Empty if nothing asked for hashes.
+    /// Empty if no hashes were requested.
     pub chunks: Vec<Chunk>,
     pub verified: Verified,
 }
@@ -54,7 +54,7 @@ impl<'a> Lane<'a> {
         self.flights[slot] = Some(moving);
     }
 
-    /// Waits until the kernel has answered for this slot. What it answered for others is taken too.
+    /// Waits until the kernel has answered for this slot. Its answers for others are taken too.
     fn wait(&mut self, slot: usize) -> Result<(), CopyError> {
         let mut answers = Vec::new();
         while self.flights[slot].is_some() {
@@ -75,7 +75,7 @@ impl<'a> Lane<'a> {
         Ok(())
     }
 
-    /// Waits for all, whatever becomes of them.
+    /// Waits for all requests, whatever their results.
     fn end(mut self) -> Result<(), CopyError> {
         let mut ended = Ok(());
         for slot in 0..self.flights.len() {
@@ -87,7 +87,7 @@ impl<'a> Lane<'a> {
     }
 }
 
-/// Writes the bytes of a file or device to a pipe (or whatever standard output is), in their order.
+/// Writes the bytes of a file or device to a pipe (or whatever standard output is), in order.
 pub fn read(
     source: &Path,
     out: &File,
@@ -127,7 +127,7 @@ pub fn read(
     Ok(Piped { bytes, method, why, broken, chunks: Vec::new(), verified })
 }
 
-/// Returns bytes that were sent, and whether the pipe is broken.
+/// Returns the number of bytes sent, and whether the pipe is broken.
 fn send(
     lane: &mut Lane<'_>,
     (size, request): (u64, u64),
@@ -160,7 +160,7 @@ fn send(
     Ok((size, false))
 }
 
-/// Makes a file of what comes through a pipe until its end; `carry` gets the pipe and the file.
+/// Makes a file from a pipe, read to its end; `carry` gets the pipe and the file.
 pub fn write(
     input: &File,
     target: (&HeldDir, &Path),
@@ -212,11 +212,11 @@ fn make(
     Ok(Piped { bytes, method, why, broken: false, chunks, verified })
 }
 
-/// Called with the bytes that the target is to have before more of them are written.
+/// Called with the size that the target will have before more is written.
 pub(super) type Reserve<'a> = &'a mut dyn FnMut(u64) -> Result<(), CopyError>;
 
-/// Writes what comes through a pipe until its end. Returns the bytes, and the chunks if these are
-/// to be hashed.
+/// Writes the contents of a pipe, read to its end. Returns the bytes, and the chunks if they are to
+/// be hashed.
 pub(super) fn receive(
     copier: &mut Copier,
     (input, end): (&File, &End),
@@ -268,7 +268,7 @@ fn take(
     Ok((offset, chunks))
 }
 
-/// Requests that extend a file wait for each other, so it is longer than its data meanwhile.
+/// Extends the file beyond its data, because requests that extend a file wait for each other.
 fn make_room(part: &Part<'_>, room: u64) -> Result<u64, CopyError> {
     let more = room.clamp(ROOM.0, ROOM.1);
     set_size(part, room + more)?;
@@ -294,7 +294,7 @@ fn fill(mut input: &File, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(len)
 }
 
-/// Best effort: it may be no pipe, or the user may have many.
+/// Enlarges a pipe. Best effort: it may not be a pipe, or the user may have many.
 fn widen(pipe: &File) {
     let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_BYTES);
 }

@@ -1,4 +1,4 @@
-//! Which chunks of a file are left to copy, and the record of those that are durable, for resume.
+//! Chunks of a file that are left to copy, and the record of those that are durable, for resume.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -27,15 +27,15 @@ pub(super) struct CopyPlan<'a> {
     pub watch: &'a dyn Watch,
     pub claims: BTreeMap<u64, Chunk>,
     pub sidecar: Option<Sidecar>,
-    /// Reserve blocks for a range of data before it is written.
+    /// Whether to reserve blocks for a range of data before it is written.
     pub reserves: bool,
-    /// Drop the target's pages once they are durable.
+    /// Whether to drop the target's pages once they are durable.
     pub drops: bool,
     pub progress: Progress,
     pub(super) durable: Durable,
 }
 
-/// What was done.
+/// Bytes moved so far.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     pub data_bytes: u64,
@@ -44,7 +44,7 @@ pub(super) struct Progress {
     pub chunks: Vec<Chunk>,
 }
 
-/// What was written since it was last made durable.
+/// Chunks written since they were last made durable.
 #[derive(Debug)]
 pub(super) struct Durable {
     chunks: Vec<Chunk>,

@@ -1,5 +1,5 @@
-//! What an interrupted copy leaves beside its target, so that it can go on: which chunks are
-//! durable, and their hashes. It is untrusted input.
+//! Sidecar that an interrupted copy leaves next to its target so that it can be resumed: which
+//! chunks are durable, and their hashes. It is untrusted input.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,14 +12,14 @@ use twox_hash::XxHash3_128;
 use super::Chunk;
 
 const MAGIC: &[u8; 8] = b"bsresum2";
-/// Magic, five numbers of the source and three of the part, request, checksum.
+/// Magic number, five numbers for the source and three for the part, request size, checksum.
 const HEAD_BYTES: usize = 8 + 5 * 8 + 3 * 8 + 8 + 8;
 /// Offset, length, hash, checksum.
 const RECORD_BYTES: usize = 8 + 4 + 16 + 4;
-/// What more chunks hold is copied again: 16 TiB in chunks of 8 MiB.
+/// Maximum number of records: 16 TiB in chunks of 8 MiB. Chunks beyond it are copied again.
 const RECORDS_MAX: usize = 2 << 20;
 
-/// What shows that a source is the same, and was not changed.
+/// Identifies a source and shows whether it was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     pub device: u64,
@@ -42,7 +42,7 @@ impl Identity {
         })
     }
 
-    /// How `now` differs; `None` if it does not.
+    /// Returns how `now` differs; `None` if it does not.
     pub(super) fn difference(&self, now: &Self) -> Option<String> {
         if self.size_bytes != now.size_bytes {
             return Some(format!("its size went from {} to {}", self.size_bytes, now.size_bytes));
@@ -52,12 +52,13 @@ impl Identity {
     }
 }
 
-/// The file that an interrupted copy wrote to: its number alone may pass to another file.
+/// The file that an interrupted copy wrote to: its inode number alone may be reused by another
+/// file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartIdentity {
     pub device: u64,
     pub inode: u64,
-    /// When it was made; 0 where the file system does not keep that.
+    /// Creation time in nanoseconds; 0 if the file system does not keep it.
     pub born_ns: i64,
 }
 
@@ -81,7 +82,7 @@ pub struct Claims {
     pub part: PartIdentity,
     pub request_bytes: u64,
     pub chunks: BTreeMap<u64, Chunk>,
-    /// Bytes of the sidecar that are whole records.
+    /// Size of the whole records in the sidecar, in bytes.
     pub whole_bytes: u64,
 }
 
@@ -116,7 +117,7 @@ fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
 }
 
 impl Claims {
-    /// Parses a sidecar; none if it is none. What follows a record that is not whole is not read.
+    /// Parses a sidecar; `None` if it is not one. Anything after an incomplete record is ignored.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let numbers: Vec<u64> =
             (1..10).map_while(|at| Some(u64::from_le_bytes(number(bytes, at * 8)?))).collect();
@@ -160,7 +161,6 @@ impl Claims {
         Some(Self { source, part, request_bytes, chunks, whole_bytes })
     }
 
-    /// The bytes of a sidecar.
     pub fn encode(
         source: &Identity,
         part: &PartIdentity,
@@ -173,7 +173,7 @@ impl Claims {
         bytes
     }
 
-    /// The part that a sidecar names.
+    /// Returns the part that a sidecar names.
     pub(super) fn part_of(from: &File) -> io::Result<Option<PartIdentity>> {
         let mut head = [0; HEAD_BYTES];
         match from.read_exact_at(&mut head, 0) {
@@ -191,7 +191,7 @@ impl Claims {
     }
 }
 
-/// A sidecar that is being written.
+/// A sidecar being written.
 #[derive(Debug)]
 pub(super) struct Sidecar {
     file: File,
@@ -200,7 +200,7 @@ pub(super) struct Sidecar {
 }
 
 impl Sidecar {
-    /// A new one.
+    /// Starts a new sidecar.
     pub(super) fn start(
         mut file: File,
         source: &Identity,

@@ -1,4 +1,4 @@
-//! Has the server that has both files copy one to the other.
+//! Lets a server that has both files copy one to the other.
 
 use std::io;
 
@@ -15,11 +15,11 @@ use super::resume::Identity;
 use crate::CopyError;
 
 const PAGE_BYTES: u64 = 4096;
-/// The first call asks for no more than this: if the client copies, that is lost work.
+/// The first call requests no more than this: if the client copies, that work is lost.
 const FIRST_BYTES: u32 = 1 << 20;
 
-/// Lets the server copy, in calls of `request` bytes. Returns the bytes of data, or why the server
-/// did not copy them.
+/// Lets the server copy, in calls of `request` bytes. Returns the bytes of data, or the reason why
+/// the server did not copy them.
 pub(super) fn serve(
     pair: &Pair<'_>,
     source: &Identity,
@@ -29,10 +29,10 @@ pub(super) fn serve(
     let part_path = pair.part.part_path();
     let sizes = if pair.part.is_left { &[0, source.size_bytes][..] } else { &[source.size_bytes] };
     for size in sizes {
-        // What is left of an older copy must not stay where the source has holes.
+        // Data left by an older copy must not remain where the source has holes.
         pair.part.file.set_len(*size).map_err(CopyError::io("resize", &part_path))?;
     }
-    // A client that copies must not read ahead: those pages would look like those of others.
+    // A client that copies must not read ahead: those pages would look like those of other readers.
     let _ = fadvise(pair.source, 0, None, Advice::Random);
     let mut spans = Spans::of(pair.source, source.size_bytes, request.get(), PAGE_BYTES);
     let mut data_bytes = 0;
@@ -78,20 +78,20 @@ fn shorter(pair: &Pair<'_>, at: u64) -> CopyError {
     CopyError::Changed { path: pair.source_path.to_owned(), what }
 }
 
-/// One call; returns the bytes that were copied.
+/// Makes one call; returns the bytes copied.
 fn call(pair: &Pair<'_>, span: Span) -> Result<u32, Errno> {
     let (mut from, mut to) = (span.offset, span.offset);
     let brought = missing(pair.source, span);
     let (source, target) = (pair.source, &pair.part.file);
     let moved = copy_file_range(source, Some(&mut from), target, Some(&mut to), span.len as usize);
-    // Brought by a client that copies.
+    // These were cached by a client that copies.
     drop_pages(source, &brought);
     moved.map(|moved| moved as u32)
 }
 
-/// Why it was not the server that copied this part of the target. The clients of NFS and SMB read
-/// and write themselves where the server refuses, and the call succeeds all the same; what they
-/// wrote is in the page cache. Nothing else has been there: the file is new.
+/// Returns the reason if it was not the server that copied this part of the target. NFS and SMB
+/// clients read and write themselves if the server refuses, and the call succeeds all the same;
+/// what they wrote is in the page cache. Nothing else can have cached it: the file is new.
 fn by_client(pair: &Pair<'_>, span: Span) -> Option<String> {
     let offset = span.offset / PAGE_BYTES * PAGE_BYTES;
     let len = span.offset - offset + u64::from(span.len);

@@ -1,4 +1,4 @@
-//! Copies of files of all shapes, with faults between them and the kernel.
+//! Copies of files of all shapes, with faults injected between them and the kernel.
 
 use std::fs::{self, File, OpenOptions};
 use std::ops::ControlFlow;
@@ -81,7 +81,7 @@ impl Place {
         names
     }
 
-    /// A source with data in these ranges.
+    /// Makes a source with data in these ranges.
     fn make(&self, size: u64, data: &[(u64, u64)]) {
         let file = File::create(self.source()).unwrap();
         file.set_len(size).unwrap();
@@ -184,7 +184,7 @@ fn a_target_that_exists_or_a_part_that_is_left_is_not_touched_unasked() {
     assert!(error.to_string().contains("--resume goes on"), "{error}");
     assert_eq!(place.left(), left);
 
-    // Chunks are found again whatever the size of requests is now.
+    // Chunks are found again whatever the request size is now.
     let larger = Options { request: Bytes(2 * REQUEST), resume: true, ..options() };
     let resumed = place.copy(larger).unwrap();
     place.is_equal();
@@ -350,10 +350,10 @@ fn a_source_that_changes_gives_no_target() {
     assert_eq!((place.left(), place.target().exists()), (vec![], false));
 }
 
-/// Where a fault strikes: the Nth request, and what it answers instead.
+/// Kind of fault.
 #[derive(Clone, Copy)]
 enum Fault {
-    /// Reads and writes move only a part.
+    /// Reads and writes move only a part of the bytes.
     Short,
     Errno(u64, i32),
     /// Each request is refused once.

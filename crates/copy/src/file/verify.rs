@@ -12,7 +12,7 @@ use super::mover::{Done, How, Mover, Plan, Work};
 use super::{Chunk, Verified, Watch};
 use crate::CopyError;
 
-/// The first chunk that is not equal.
+/// The first chunk that differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Difference {
     pub offset: u64,
@@ -22,7 +22,7 @@ pub(super) struct Difference {
 
 struct Looks<'a> {
     left: std::slice::Iter<'a, Chunk>,
-    /// Those that are being read.
+    /// Chunks that are being read.
     read: VecDeque<&'a Chunk>,
     watch: &'a dyn Watch,
     difference: Option<Difference>,
@@ -51,7 +51,7 @@ impl Plan for Looks<'_> {
     }
 }
 
-/// Reads all of these chunks, with what shows that they came from the medium.
+/// Reads all of these chunks and returns what shows that they came from the medium.
 pub(super) fn compare(
     io: &mut dyn Io,
     end: &End,
@@ -71,7 +71,7 @@ pub(super) fn compare(
     }
     let medium = io.medium_bytes().zip(before).map(|(now, then)| now.saturating_sub(then));
     if is_served(&*end.file) {
-        // The kernel charges what it received as read from storage.
+        // The kernel charges bytes received from the server as read from storage.
         let why = "a server answered, maybe from memory".to_owned();
         return Ok(Ok(Verified::Unproven { why }));
     }

@@ -1,5 +1,5 @@
-//! What has the name of a target already when an interrupted copy goes on, and whether this copy's
-//! user made it of the same source.
+//! Objects that already have the name of a target when an interrupted copy is resumed, and whether
+//! this copy's user made them from the same source.
 
 use std::path::Path;
 
@@ -10,19 +10,20 @@ use rustix::io::Errno;
 use super::plan::{Entry, Kind};
 use crate::CopyError;
 
-/// What has the name of a target.
+/// The object that has the name of a target.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found {
     Nothing,
-    /// What an earlier copy completed.
+    /// A target that an earlier copy completed.
     Complete,
     /// Something else, and how it differs.
     Other(String),
 }
 
-/// Whether an earlier copy completed this file. It has the size and the modification time of the
-/// source, which a copy sets last, belongs to this user or to the owner that the copy gives, and
-/// has no more names than the copy makes: what another user left there is none of it.
+/// Returns whether an earlier copy completed this file. Such a file has the size and the
+/// modification time of the source, which a copy sets last, belongs to this user or to the owner
+/// that the copy sets, and has no more names than the copy makes: a file left by another user does
+/// not qualify.
 pub(super) fn file(
     entry: &Entry,
     (from, source_name): (&HeldDir, &Path),
@@ -44,14 +45,15 @@ pub(super) fn file(
         return Ok(Found::Other("has another size or time than its source".to_owned()));
     }
     let why = foreign(&there, source.st_uid, entry.names);
-    // Where a file system maps owners (a share, a mount with `uid=`), this user's are not its own.
+    // If a file system maps owners (a share, a mount with `uid=`), this user's new files have
+    // another owner.
     let is_own = |_: &String| {
         there.st_nlink <= entry.names && dir.owner_of_new().is_ok_and(|it| it == there.st_uid)
     };
     Ok(why.filter(|why| !is_own(why)).map_or(Found::Complete, Found::Other))
 }
 
-/// How a file shows that a copy by this user did not make it, if it does.
+/// Returns how a file shows that a copy by this user did not make it, if it does.
 fn foreign(there: &Stat, source_owner: u32, names: u64) -> Option<String> {
     let me = rustix::process::geteuid();
     let given = if me.is_root() { source_owner } else { me.as_raw() };
@@ -62,7 +64,8 @@ fn foreign(there: &Stat, source_owner: u32, names: u64) -> Option<String> {
     more.then(|| format!("has {} names, of which this copy makes {names}", there.st_nlink))
 }
 
-/// Whether a link, pipe or device is what the copy would make. `link` is what a link says.
+/// Returns whether a link, pipe or device is what the copy would make. `link` is the target of a
+/// link.
 pub(super) fn is_as_wanted(entry: &Entry, there: &Stat, link: Option<&[u8]>) -> bool {
     let kind = FileType::from_raw_mode(there.st_mode);
     match &entry.kind {

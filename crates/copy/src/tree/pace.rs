@@ -1,4 +1,4 @@
-//! A rate that all files of a copy share.
+//! A rate shared by all files of a copy.
 
 use std::ops::ControlFlow;
 use std::sync::Mutex;
@@ -12,17 +12,18 @@ use crate::file::Watch;
 
 /// The longest time that one request may take at the given rate.
 const SMOOTH: Duration = Duration::from_millis(50);
-/// The smallest request size that a rate leads to.
+/// The smallest request size that a rate results in.
 const REQUEST_BYTES_MIN: u64 = 64 << 10;
 
-/// The largest power of two that is moved in 50 ms at that rate, and no more than was asked for.
+/// Returns the largest power of two that is moved in 50 ms at that rate, but no more than
+/// requested.
 pub fn smooth_request(asked: Bytes, rate: Option<Bytes>) -> Bytes {
     let Some(rate) = rate else { return asked };
     let at_once = (rate.get() / (1000 / SMOOTH.as_millis() as u64)).max(REQUEST_BYTES_MIN);
     Bytes(asked.get().min(1 << at_once.ilog2()))
 }
 
-/// Each request starts when those before it have had their time.
+/// Delays each request until those before it have had their time.
 #[derive(Debug)]
 pub struct Pace {
     ns_per_byte: f64,
@@ -54,8 +55,8 @@ impl Pace {
     }
 }
 
-/// Watches one file or pipe: paces it, and tells `act` of the bytes so far, which says whether to
-/// go on.
+/// Watches one file or pipe: paces it, and passes `act` the bytes so far; `act` returns whether to
+/// continue.
 pub struct Steady<F> {
     pace: Option<Pace>,
     end: AtomicBool,
@@ -110,7 +111,7 @@ mod tests {
                 scope.spawn(|| (0..4).for_each(|_| pace.wait(10_000, &end)));
             }
         });
-        // The last of twelve starts when eleven have had 10 ms each.
+        // The last of twelve starts after eleven have had 10 ms each.
         assert!(began.elapsed() >= Duration::from_millis(110), "{:?}", began.elapsed());
         end.store(true, Ordering::Relaxed);
         pace.wait(u64::MAX >> 20, &end);

@@ -1,5 +1,5 @@
-//! What is to be copied to where, before anything is written: the sources are walked through
-//! directories that are held open, and what would go wrong at the end is refused now.
+//! Sources and targets of a copy, before anything is written: the sources are walked through
+//! directories that are held open, and a copy that would fail at the end is refused now.
 
 mod walk;
 
@@ -25,7 +25,7 @@ use crate::error::special;
 use crate::file::{Method, Options};
 use walk::Walk;
 
-/// Why a copy is refused before anything is written.
+/// Reason why a copy is refused before anything is written.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     #[error("copy {}: {source}\nhint: {hint}", shown(path))]
@@ -75,30 +75,30 @@ pub enum PlanError {
 
 #[derive(Debug)]
 pub struct Plan {
-    /// In which all targets are made.
+    /// Directory in which all targets are made.
     pub root: HeldDir,
-    /// Directories before what is in them.
+    /// Directories come before their contents.
     pub entries: Vec<Entry>,
-    /// Of all files, holes included.
+    /// Size of all files in bytes, including holes.
     pub bytes: u64,
-    /// Of all files, as they lie on their storage.
+    /// Bytes that all files occupy on their storage.
     pub data_bytes: u64,
-    /// What could not be looked at.
+    /// Sources that could not be inspected.
     pub failed: Vec<Failure>,
-    /// What is left out.
+    /// Attributes and objects that are left out.
     pub notes: Notes,
 }
 
 #[derive(Debug)]
 pub struct Entry {
     pub source: PathBuf,
-    /// From which the source is reached, without links: the directory of what was named.
+    /// Directory from which the source is reached, without links: that of the named source.
     pub base: Arc<HeldDir>,
     /// Length of the part of `source` that leads to `base`.
     base_len: usize,
-    /// Names of this file in the plan.
+    /// Number of names of this file in the plan.
     pub names: u64,
-    /// Below the root.
+    /// Path below the root.
     pub target: PathBuf,
     pub node: Node,
     pub kind: Kind,
@@ -107,12 +107,12 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The source below its base; empty if it is the base.
+    /// Returns the source below its base; empty if it is the base.
     pub fn below(&self) -> &Path {
         below(&self.source, self.base_len)
     }
 
-    /// The source to read. Fails when it is no regular file any more.
+    /// Opens the source for reading. Fails if it is no longer a regular file.
     pub fn open(&self) -> io::Result<File> {
         self.base.read_within(self.below())
     }
@@ -124,7 +124,7 @@ fn below(source: &Path, base_len: usize) -> &Path {
     Path::new(OsStr::from_bytes(&bytes[slashes..]))
 }
 
-/// Which file it is, whatever its name.
+/// Identity of a file, whatever its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
     device: u64,
@@ -141,7 +141,7 @@ impl Node {
 pub enum Kind {
     Directory(Attributes),
     File,
-    /// Another name of the file that this entry is.
+    /// Another name of the file of the entry with this index.
     Same(usize),
     Link(OsString, Attributes),
     /// A named pipe or a device in a directory.
@@ -154,7 +154,7 @@ pub fn plan(sources: &[PathBuf], target: &Path, options: &Options) -> Result<Pla
     plan_into(sources, (root, only_name), options)
 }
 
-/// The same into a directory that is held; `only_name` is the name that a single source gets.
+/// Like [`plan`], into a directory that is held; `only_name` is the name that a single source gets.
 pub fn plan_into(
     sources: &[PathBuf],
     (root, only_name): (HeldDir, Option<OsString>),
@@ -183,7 +183,7 @@ pub fn plan_into(
     Ok(walk.plan)
 }
 
-/// The directory and the name of a file that is made of what comes through a pipe.
+/// Returns the directory and the name of a file made from a pipe.
 pub fn pipe_target(target: &Path, force: bool) -> Result<(HeldDir, PathBuf), PlanError> {
     let (dir, name) = root(&[], target)?;
     let Some(name) = name else {
@@ -207,15 +207,16 @@ fn unless_special(there: FileType, target: &Path) -> Result<(), PlanError> {
     }
 }
 
-/// The directory in which targets are made, and the name there if the target is no directory yet.
+/// Returns the directory in which targets are made, and the name there if the target is not a
+/// directory yet.
 fn root(sources: &[PathBuf], target: &Path) -> Result<(HeldDir, Option<OsString>), PlanError> {
     let refused = |source, hint| PlanError::Target { path: target.to_owned(), source, hint };
-    // Through a link too, as /dev/stdout is one.
+    // Links are followed, because /dev/stdout is one.
     if let Ok(found) = path::look(target) {
         unless_special(FileType::from_raw_mode(found.mode()), target)?;
     }
     let held = path::directory(target).map(|root| HeldDir::of(root, target));
-    // Its names are made durable, for which it must be readable.
+    // Names in it are made durable, for which it must be readable.
     match held.and_then(|root| root.within(Path::new(""))) {
         Ok(root) => return Ok((root, None)),
         Err(error)
@@ -235,7 +236,7 @@ fn root(sources: &[PathBuf], target: &Path) -> Result<(HeldDir, Option<OsString>
     Ok((root, Some(name.into())))
 }
 
-/// `.` and `..` have the name of the directory that they are.
+/// Returns the name of a source; `.` and `..` have the name of the directory that they stand for.
 fn name_of(source: &Path) -> Result<OsString, PlanError> {
     let refused = |source_error| PlanError::Source {
         path: source.to_owned(),
@@ -273,7 +274,7 @@ fn refuse_without_space(plan: &Plan, options: &Options) -> Result<(), PlanError>
     }
 }
 
-/// btrfs, XFS, bcachefs, OCFS2: magic numbers of linux/magic.h.
+/// Returns whether it is btrfs, XFS, bcachefs or OCFS2: magic numbers of linux/magic.h.
 fn shares_blocks(dir: impl AsFd) -> bool {
     const MAGIC: [i64; 4] = [0x9123_683e, 0x5846_5342, 0xca45_1a4e, 0x7461_636f];
     rustix::fs::fstatfs(dir).is_ok_and(|found| MAGIC.contains(&found.f_type))

@@ -1,5 +1,5 @@
-//! A plan carried out: directories, then files by several threads, then links and pipes, and last
-//! what directories carry.
+//! Execution of a plan: directories, then files by several threads, then links and pipes, and last
+//! the attributes of directories.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -26,9 +26,10 @@ use crate::CopyError;
 use crate::attributes::{Attributes, Notes};
 use crate::file::{BatchJob, Copier, Job, Options, Watch};
 
-/// How often progress is reported.
+/// Interval between progress reports.
 const TICK: Duration = Duration::from_millis(50);
-/// Bytes in progress before the first of them are durable; an interrupted copy moves them again.
+/// Limits of a batch: its bytes are in progress until the first of them are durable, and an
+/// interrupted copy moves them again.
 const BATCH_FILES: usize = 64;
 const BATCH_BYTES: u64 = 64 << 20;
 
@@ -37,22 +38,22 @@ mod names;
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub file: Options,
-    /// Files that are copied at once.
+    /// Number of files copied in parallel.
     pub jobs: usize,
-    /// Bytes a second, of all files together.
+    /// Bytes per second, over all files together.
     pub rate: Option<Bytes>,
 }
 
-/// How far it is.
+/// Progress of a copy.
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'a> {
     pub done_bytes: u64,
     pub all_bytes: u64,
-    /// A file that is being copied.
+    /// One of the files being copied.
     pub file: &'a Path,
 }
 
-/// Carries out a plan. A file that fails is listed in the outcome, and the others are copied. When
+/// Carries out a plan. A file that fails is listed in the outcome, and the others are copied. If
 /// `progress` returns false, the copy ends as soon as it can be resumed.
 pub fn copy(
     plan: Plan,
@@ -73,7 +74,7 @@ pub fn copy(
     run.files(progress);
     if !run.ends() {
         run.others(&mut workshop);
-        // Its removal changes the times of the directory that it is in.
+        // Its removal changes the times of the directory that contains it.
         drop(workshop);
         run.finish_directories();
     }
@@ -91,13 +92,13 @@ pub fn copy(
 #[derive(Default)]
 struct Results<'a> {
     outcome: Outcome,
-    /// Entries that failed; what is below them and their other names cannot be made either.
+    /// Entries that failed; anything below them and their other names cannot be made either.
     absent: Vec<usize>,
-    /// What directories were when they were made or found, by their targets.
+    /// Identities of directories when they were made or found, by target.
     directories: HashMap<&'a Path, Node>,
-    /// Those of them that were there before.
+    /// Directories that existed before.
     found: HashSet<&'a Path>,
-    /// Targets of which further names are to be made.
+    /// Targets that are to get further names.
     linked: HashMap<usize, Node>,
     current: PathBuf,
 }
@@ -129,13 +130,13 @@ impl Watch for Run<'_> {
 struct Queue<'a> {
     entries: &'a [Entry],
     files: &'a [usize],
-    /// The most small files that are taken together.
+    /// Maximum number of small files that are taken together.
     at_once: usize,
     next: Mutex<usize>,
 }
 
 impl<'a> Queue<'a> {
-    /// The next file, with those behind it that are small too.
+    /// Takes the next file, with those after it that are small too.
     fn take(&self, small_bytes: u64) -> &'a [usize] {
         let Ok(mut next) = self.next.lock() else { return &[] };
         let left = &self.files[*next..];
@@ -150,10 +151,10 @@ impl<'a> Queue<'a> {
     }
 }
 
-/// Files of a batch, of which each and its directories are open twice, within the limit of open
-/// files.
+/// Returns the number of files in a batch that the limit on open files allows; each file and its
+/// directories are open twice.
 fn batch_files(jobs: usize) -> usize {
-    /// Of the whole process, and of a thread that copies.
+    /// For the whole process, and for a copying thread.
     const OTHERS: [usize; 2] = [32, 8];
     let limit = getrlimit(Resource::Nofile).current;
     let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
@@ -161,7 +162,7 @@ fn batch_files(jobs: usize) -> usize {
     (of_job / 4).clamp(1, BATCH_FILES)
 }
 
-/// Where a file is read and made.
+/// Source and target location of a file.
 struct FilePlace<'a> {
     index: usize,
     entry: &'a Entry,
@@ -190,7 +191,7 @@ impl<'a> Run<'a> {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Results<'a>) -> T) -> T {
-        // A thread that panicked ends the program anyway: the scope passes that on.
+        // A thread that panicked ends the program anyway: the scope propagates the panic.
         act(&mut self.results.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -202,8 +203,8 @@ impl<'a> Run<'a> {
         });
     }
 
-    /// A directory of the target that was made or found before: another that has its name now is
-    /// refused.
+    /// Opens a directory of the target that was made or found before; another one that has its name
+    /// now is refused.
     fn held(&self, dir: &Path) -> Result<HeldDir, CopyError> {
         let operation = "open the directory";
         let held = self.plan.root.within(dir).map_err(|source| CopyError::Io {
@@ -247,7 +248,7 @@ impl<'a> Run<'a> {
                 ended.fetch_add(1, Ordering::Release);
             };
             let started = (0..jobs).map(|_| scoped(scope, "copy", work));
-            // Fewer threads copy all the same.
+            // Fewer threads can still copy everything.
             let (started, refused): (Vec<_>, Vec<_>) = started.partition(Result::is_ok);
             if started.is_empty() {
                 no_thread = refused.into_iter().find_map(Result::err);
@@ -265,7 +266,7 @@ impl<'a> Run<'a> {
                 }
             }
         });
-        // Where no thread had any.
+        // Files that are left if no thread could start or had memory.
         while let &[index] = queue.take(0)
             && !self.ends()
         {
@@ -284,7 +285,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// One thread of those that copy files.
+    /// Runs one of the threads that copy files.
     fn work(&self, queue: &Queue<'_>) {
         let mut copier = match Copier::new(self.settings.file) {
             Ok(copier) => copier,
@@ -317,8 +318,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether a target stays as an earlier copy completed it. It is read again if it is to be
-    /// verified, and its source if there is to be a manifest.
+    /// Returns whether a target stays as an earlier copy completed it. It is read again if it is to
+    /// be verified, and its source is read if there is to be a manifest.
     fn keeps(&self, with: &mut Copier, place: &FilePlace<'_>) -> Result<bool, CopyError> {
         if !place.is_complete {
             return Ok(false);
@@ -352,7 +353,7 @@ impl<'a> Run<'a> {
             [one] => vec![with.copy(&one.job, one.carry, self)],
             jobs => with.copy_batch(jobs, self),
         };
-        // Files of a batch have no time of their own.
+        // Files of a batch have no individual times.
         let seconds = (jobs.len() == 1).then(|| began.elapsed().as_secs_f64());
         for (place, copied) in places.iter().zip(copied) {
             match copied {
@@ -366,7 +367,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Where a file is read and made. Fails when a copy goes on and finds something else there.
+    /// Returns the source and target location of a file. Fails if a resumed copy finds something
+    /// else there.
     fn file_place(
         &self,
         index: usize,
@@ -376,7 +378,7 @@ impl<'a> Run<'a> {
         let (above, parent) = (entry.below().parent(), entry.target.parent());
         let above = above.unwrap_or(Path::new(""));
         let from = match last {
-            // It need not be readable.
+            // The base need not be readable.
             _ if above.as_os_str().is_empty() => Arc::clone(&entry.base),
             Some(last)
                 if Arc::ptr_eq(&last.entry.base, &entry.base)
@@ -412,7 +414,7 @@ impl<'a> Run<'a> {
         Ok(place)
     }
 
-    /// Notes what a target is, if further names of it are to be made.
+    /// Notes the identity of a target, if it is to get further names.
     fn note_linked(&self, index: usize, target: impl FnOnce() -> io::Result<File>) {
         if self.plan.entries[index].names > 1
             && let Ok(found) = target().and_then(|target| Ok(fstat(target)?))
@@ -421,7 +423,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Gives a target what its source carries, if that is the file that was planned.
+    /// Returns a function that gives a target the attributes of its source, if that is the planned
+    /// file.
     fn carry<'c>(
         &'c self,
         place: &'c FilePlace<'_>,

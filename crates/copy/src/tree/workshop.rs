@@ -1,5 +1,5 @@
-//! Where directories, links, pipes and devices are made: in directories that only this user may
-//! enter, so that nobody can put something else in their place before they have their attributes.
+//! Private directories in which directories, links, pipes and devices are made: only this user may
+//! enter them, so no one can put something else in their place before they have their attributes.
 //! Then they get their names.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -14,25 +14,25 @@ use rustix::io::Errno;
 
 use crate::CopyError;
 
-/// The name of what is being made.
+/// Name of the object being made.
 const NEW: &str = "new";
-/// A target and one mount below it.
+/// One room for the target and one for a mount below it.
 const ROOMS_MAX: usize = 2;
 
 #[derive(Debug)]
 pub(super) struct Workshop<'a> {
     root: &'a HeldDir,
-    /// On different file systems; the one that was used last comes first.
+    /// Rooms on different file systems; the most recently used comes first.
     rooms: Vec<Room>,
 }
 
-/// The name that something gets.
+/// Name for a new object.
 pub(super) struct Target<'a> {
     pub dir: &'a HeldDir,
     pub name: &'a Path,
     /// For messages.
     pub path: &'a Path,
-    /// Whether what has that name goes.
+    /// Whether an existing object of that name is replaced.
     pub replaces: bool,
 }
 
@@ -42,7 +42,7 @@ impl<'a> Workshop<'a> {
     }
 
     /// Calls `make` with a private directory and a name that is free there, and gives the target's
-    /// name to what it made. Fails when that name is taken.
+    /// name to what it made. Fails if that name is taken.
     pub(super) fn make<T>(
         &mut self,
         target: &Target<'_>,
@@ -75,7 +75,7 @@ impl<'a> Workshop<'a> {
         }
     }
 
-    /// In the root, or if that cannot be, in the directory of the target.
+    /// Makes a room in the root, or if that fails, in the directory of the target.
     fn first(&self, dir: &HeldDir) -> io::Result<ScratchDir> {
         remove_orphans(self.root.path(), &[]);
         room_in(self.root).or_else(|_| room_in(dir))
@@ -92,7 +92,7 @@ struct Room(ScratchDir);
 
 impl Drop for Room {
     fn drop(&mut self) {
-        // The next copy to this place removes what cannot be removed now.
+        // The next copy to this place removes anything that cannot be removed now.
         let _ = self.0.remove();
     }
 }
@@ -112,7 +112,7 @@ fn is_other(error: &io::Error) -> bool {
 }
 
 fn remove(room: &ScratchDir) {
-    // What is left would be in the way of the next one, whose error says so.
+    // Left-overs would be in the way of the next object, whose error reports it.
     let _ = unlinkat(room, NEW, AtFlags::empty());
     let _ = unlinkat(room, NEW, AtFlags::REMOVEDIR);
 }

@@ -1,5 +1,5 @@
-//! What a recording was measured with and on: settings, host, storage, server. Where two sides
-//! differ in it, a difference between their figures may come from there.
+//! Facts about what a recording was measured with and on: settings, host, storage, server. If two
+//! sides differ in one, it may be the cause of a difference between their figures.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,11 @@ use super::{Difference, Side};
 
 type Facts = BTreeMap<String, String>;
 
-/// Settings that differ between any two recordings and mean nothing, or that repeat another fact.
+/// Settings that differ between any two recordings and are irrelevant, or that repeat another fact.
 const LEFT_OUT: [&str; 6] =
     ["seed", "schedule_checksum", "reused", "disks", "plans_after", "paths"];
 
-/// By name.
+/// Returns the facts of a recording by name.
 pub fn of(manifest: &Manifest) -> Facts {
     let mut facts = Facts::new();
     facts.insert("Blockstone".to_owned(), manifest.tool_version.clone());
@@ -67,7 +67,7 @@ fn storage(target: &StorageTarget, facts: &mut Facts) {
     fact("requests in the queue", depth.unwrap_or_default());
 }
 
-/// A setting by its name for people; those of an object each by itself.
+/// Adds a setting under its name for people; the settings of an object are added one by one.
 fn setting(of: &str, name: &str, value: &Value, facts: &mut Facts) {
     if let Value::Object(values) = value {
         let of = named(name).0;
@@ -75,14 +75,14 @@ fn setting(of: &str, name: &str, value: &Value, facts: &mut Facts) {
         return;
     }
     let (own, written) = match (of.is_empty(), named(name)) {
-        // A server's settings keep their names and values.
+        // Settings of a server keep their names and values.
         (false, _) => (format!("{of}: {name}"), plain(value)),
         (true, (own, unit)) => (own, with_unit(value, unit)),
     };
     facts.insert(own, written);
 }
 
-/// What a setting is called without its unit, and the unit.
+/// Returns the name of a setting without its unit, and the unit.
 fn named(name: &str) -> (String, &str) {
     let units = ["_bytes", "_ns", "_pct"];
     let unit = units.into_iter().find(|unit| name.ends_with(unit)).unwrap_or_default();
@@ -106,7 +106,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// What is not the same on both sides. A fact that one side lacks is unknown there.
+/// Returns the facts that differ between the sides. A fact that one side lacks is unknown there.
 pub fn differences(a: &Side, b: &Side) -> Vec<Difference> {
     let names: BTreeSet<&String> = [a, b]
         .iter()

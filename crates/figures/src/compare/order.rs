@@ -1,13 +1,13 @@
-//! How the recordings of two sets lie in time. What changes slowly on a machine affects both sides
-//! alike only if their recordings alternate.
+//! Order of two sets of recordings in time. A slow change of a machine affects both sides alike
+//! only if their recordings alternate.
 
 use super::{Recorded, Side};
 
-/// Recordings of one side that may follow each other in sets that are interleaved: ABBA, too,
-/// balances a drift.
+/// Most consecutive recordings of one side in sets that count as interleaved: ABBA balances a
+/// drift, too.
 const CONSECUTIVE_MAX: usize = 2;
 
-/// What a reader has to know of it.
+/// Returns what a reader must know about the order.
 pub fn caveat(a: &Side, b: &Side) -> &'static str {
     match consecutive(a, b).as_deref() {
         None => {
@@ -29,8 +29,8 @@ pub fn caveat(a: &Side, b: &Side) -> &'static str {
     }
 }
 
-/// How many recordings of the same side follow each other, in the order of time: AABA is 2, 1, 1.
-/// None if a recording does not say when it began.
+/// Returns the lengths of the runs of recordings of the same side, in order of time: AABA is 2, 1,
+/// 1. `None` if a recording does not say when it began.
 fn consecutive(a: &Side, b: &Side) -> Option<Vec<usize>> {
     let starts = |side: &Side| side.recordings.iter().map(start_ns).collect::<Option<Vec<_>>>();
     let a = starts(a)?.into_iter().map(|start_ns| (start_ns, 'A'));
@@ -40,7 +40,7 @@ fn consecutive(a: &Side, b: &Side) -> Option<Vec<usize>> {
     Some(sides.chunk_by(|x, y| x.1 == y.1).map(<[_]>::len).collect())
 }
 
-/// When what is compared of a recording began, since the epoch.
+/// Returns the start of the compared part of a recording, in nanoseconds since the epoch.
 fn start_ns(recorded: &Recorded) -> Option<i128> {
     let started: jiff::Timestamp = recorded.started_at.parse().ok()?;
     Some(started.as_nanosecond() + i128::from(recorded.from_ns.unwrap_or(0)))

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::student::{self, CONFIDENCE, FREEDOM_OF_ONE};
 
-/// Which direction of a figure is good.
+/// The direction in which a figure is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
     /// A rate: more is faster.
@@ -18,26 +18,29 @@ pub enum Better {
     Neither,
 }
 
-/// What may be said of a figure of `b` against that of `a`.
+/// What can be said of a figure of `b` compared with that of `a`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// `b` is better: chance explains it in at most 5 % of such cases, also among all rows.
+    /// `b` is better: chance explains the difference in at most 5 % of such cases, also among all
+    /// rows.
     Faster,
-    /// `b` is worse, as surely.
+    /// `b` is worse, with the same certainty.
     Slower,
-    /// `b` is higher, as surely: a level, or a figure whose difference may not be the storage's.
+    /// `b` is higher, with the same certainty: a level, or a figure whose difference may have a
+    /// cause outside the storage.
     Higher,
-    /// `b` is lower, as surely: a level, or a figure whose difference may not be the storage's.
+    /// `b` is lower, with the same certainty: a level, or a figure whose difference may have a
+    /// cause outside the storage.
     Lower,
     /// The numbers do not show a difference.
     NotEstablished,
-    /// The number depends on a load that each measurement chose by itself, and they chose
-    /// different ones.
+    /// The number depends on a load that each measurement chose itself, and they chose different
+    /// ones.
     OtherLoad,
-    /// One side's number does not describe what it claims to.
+    /// The number of one side does not describe what it claims to.
     Condemned,
-    /// Only one side has it.
+    /// Only one side has the figure.
     OnlyInOne,
 }
 
@@ -48,12 +51,12 @@ pub struct Compared {
     pub b: Option<Estimate>,
     /// b ÷ a.
     pub ratio: Option<Estimate>,
-    /// How often chance alone shows a difference at least as large.
+    /// Probability that chance alone shows a difference at least as large.
     pub p_value: Option<f64>,
     pub outcome: Outcome,
 }
 
-/// The figure of one side with its standard error and the degrees of freedom of that.
+/// The figure of one side with its standard error and the degrees of freedom of that error.
 #[derive(Clone, Copy)]
 struct Mean {
     estimate: Estimate,
@@ -62,8 +65,8 @@ struct Mean {
 }
 
 /// Compares a figure of two sets of recordings, each with one estimate for every recording that has
-/// the figure. A set of one is that estimate. Of several it is their mean with the Student interval
-/// between the recordings, never narrower than what the intervals within them leave to it. The
+/// the figure. For a set of one, that estimate is used; for several, their mean with the Student
+/// interval between the recordings, never narrower than the intervals within them imply. The
 /// difference is tested with Welch's t.
 pub fn compare(a: &[Estimate], b: &[Estimate], better: Better) -> Compared {
     let (a, b) = (Mean::of(a), Mean::of(b));
@@ -72,7 +75,7 @@ pub fn compare(a: &[Estimate], b: &[Estimate], better: Better) -> Compared {
     let ratio = both
         .filter(|both| better != Better::Neither || positive(both))
         .and_then(|(a, b)| ratio(&a, &b));
-    // How often a rate or a time is another is a matter of their ratio; a level may be zero.
+    // Rates and times are tested by their ratio; a level may be zero.
     let p_value = both.map(|(a, b)| match ratio {
         Some(_) if positive(&(a, b)) => p_of_ratio(&a, &b),
         _ => p_value(&a, &b),
@@ -90,7 +93,7 @@ pub fn compare(a: &[Estimate], b: &[Estimate], better: Better) -> Compared {
 
 impl Mean {
     fn of(recordings: &[Estimate]) -> Option<Self> {
-        // The lower end of a rate is cut off at zero.
+        // The lower end of a rate's interval is cut off at zero.
         let half = |estimate: &Estimate| {
             (estimate.high - estimate.value).max(estimate.value - estimate.low)
         };
@@ -108,14 +111,14 @@ impl Mean {
     }
 }
 
-/// Welch and Satterthwaite's degrees of freedom of a sum of two errors.
+/// Returns Welch and Satterthwaite's degrees of freedom of a sum of two errors.
 fn freedom(a: (f64, f64), b: (f64, f64)) -> f64 {
     let part = |(error, freedom): (f64, f64)| error.powi(4) / freedom;
     let freedom = a.0.hypot(b.0).powi(4) / (part(a) + part(b));
     if freedom.is_finite() { freedom.max(1.0) } else { a.1.min(b.1) }
 }
 
-/// How often two means without a difference differ by as much as these.
+/// Returns how often two equal means differ by at least as much as these.
 fn p_value(a: &Mean, b: &Mean) -> f64 {
     let difference = (b.estimate.value - a.estimate.value).abs();
     let error = a.error.hypot(b.error);
@@ -129,15 +132,15 @@ fn p_value(a: &Mean, b: &Mean) -> f64 {
     student::p_value(difference / error, freedom)
 }
 
-/// The standard error of the logarithm of b ÷ a, and its degrees of freedom: the errors of both are
-/// taken as independent, and add as relative errors in quadrature.
+/// Returns the standard error of the logarithm of b ÷ a, and its degrees of freedom. The errors of
+/// both are taken as independent and add as relative errors in quadrature.
 fn relative(a: &Mean, b: &Mean) -> (f64, f64) {
     let relative = |mean: &Mean| mean.error / mean.estimate.value.abs();
     let (of_a, of_b) = (relative(a), relative(b));
     (of_a.hypot(of_b), freedom((of_a, a.freedom), (of_b, b.freedom)))
 }
 
-/// How often two without a difference have a ratio as far from one as this.
+/// Returns how often two equal means have a ratio at least as far from one as these.
 fn p_of_ratio(a: &Mean, b: &Mean) -> f64 {
     let (error, freedom) = relative(a, b);
     let difference = (b.estimate.value / a.estimate.value).ln().abs();
@@ -148,7 +151,7 @@ fn p_of_ratio(a: &Mean, b: &Mean) -> f64 {
     }
 }
 
-/// b ÷ a, with an interval that is as wide for ½ as for 2.
+/// Returns b ÷ a, with an interval that is as wide for ½ as for 2.
 fn ratio(a: &Mean, b: &Mean) -> Option<Estimate> {
     let ratio = stats::ratio(&a.estimate, &b.estimate)?;
     let (error, freedom) = relative(a, b);
@@ -157,7 +160,7 @@ fn ratio(a: &Mean, b: &Mean) -> Option<Estimate> {
     if high.is_finite() {
         return Some(Estimate { low, high, ..ratio });
     }
-    // One side may be anything, and so may the ratio.
+    // One side may have any value, and so may the ratio.
     Some(Estimate::around(ratio.value, ratio.value, ratio.samples, ratio.duration_ns))
 }
 
@@ -170,7 +173,7 @@ fn t_95(freedom: f64) -> f64 {
 }
 
 impl Outcome {
-    /// All of them, in the order in which they are counted.
+    /// All outcomes, in the order in which they are counted.
     pub const ALL: [Self; 8] = [
         Self::Faster,
         Self::Slower,
@@ -195,7 +198,7 @@ impl Outcome {
         }
     }
 
-    /// In a column of a table.
+    /// Returns the text for a column of a table.
     pub const fn short(self) -> &'static str {
         match self {
             Self::NotEstablished => "not established",
@@ -206,7 +209,7 @@ impl Outcome {
         }
     }
 
-    /// As a sentence about `b` ends.
+    /// Returns the end of a sentence about `b`.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Faster => "faster",
@@ -255,8 +258,8 @@ mod tests {
 
     #[test]
     fn a_mean_that_may_be_anything_differs_from_nothing() {
-        // ± 63 with one degree of freedom: the interval of a holds all of b's, far as their ratio
-        // is from one.
+        // ± 63 with one degree of freedom: the interval of a holds all of b's, however far their
+        // ratio is from one.
         let a = [5.0, 15.0].map(|value| estimate(value, 0.1));
         let b = [0.19, 0.21].map(|value| estimate(value, 0.001));
         for (a, b) in [(a, b), (b, a)] {

@@ -3,12 +3,13 @@ use blockstone_base::rng::Rng;
 
 use super::*;
 
-/// A recording that began at `minute`, with figures by name; those with a rule are condemned by it.
+/// A recording that began at `minute`, with figures by name; a figure that names a rule is
+/// condemned by it.
 fn source(minute: u64, figures: &[(&str, f64, &str)]) -> Source {
     let recorded = Recorded {
         recording: format!("r{minute}"),
         id: format!("id{minute}"),
-        // One with and one without a fraction: as texts they would sort the other way.
+        // One with and one without a fraction: as text they would sort the other way round.
         started_at: format!("2026-01-01T00:{minute:02}:00{}Z", if minute == 0 { ".5" } else { "" }),
         host: "db1".into(),
         target: "/data".into(),
@@ -51,7 +52,7 @@ fn set(minutes: [u64; 3], values: [f64; 3]) -> Vec<Source> {
     minutes.into_iter().zip(values).map(|(at, value)| source(at, &[("iops", value, "")])).collect()
 }
 
-/// The caveat on recordings that began at these minutes.
+/// Returns the caveat on recordings that began at these minutes.
 fn order(a: &[u64], b: &[u64]) -> &'static str {
     let [a, b] = [a, b].map(|minutes| {
         Side::of(&minutes.iter().map(|minute| source(*minute, &[])).collect::<Vec<_>>())
@@ -153,7 +154,8 @@ fn what_differs_within_a_set_is_said_too() {
     assert_eq!(comparison.warnings, expected);
 }
 
-/// Differences of 1,000 rows in standard errors of Welch's t; as many are real as asked, far out.
+/// A comparison of 1,000 rows by their differences in standard errors of Welch's t; `real` of them
+/// are real, and far out.
 fn many(real: usize) -> Comparison {
     let mut rng = Rng::new(7, 0);
     let names: Vec<String> = (0..1000).map(|row| format!("row{row:04}")).collect();
@@ -183,7 +185,8 @@ fn of_many_rows_without_a_difference_none_is_called_different_and_the_real_ones_
     assert!(row.q_value >= row.p_value && row.q_value.unwrap() < 0.001, "{row:?}");
 }
 
-/// 42,179 [11,990–72,368] against 505 [473–536] IOPS, beside a hundred points that are alike.
+/// 42,179 [11,990–72,368] against 505 [473–536] IOPS, next to a hundred points without a
+/// difference.
 #[test]
 fn a_headline_figure_is_not_held_against_the_points() {
     let sides = [(42_179.0, 30_189.0), (505.0, 31.5)].map(|(value, half)| {

@@ -1,31 +1,31 @@
-//! What one set is against another, in a word.
+//! The verdict on one set against another, in a word.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Outcome, Row, Subject};
 
-/// Of the headline figures, each of which has a direction that is better.
+/// Verdict by the headline figures, each of which has a better direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Some are better, and none is worse.
+    /// Some figures are better, and none is worse.
     Faster,
-    /// Some are worse, and none is better.
+    /// Some figures are worse, and none is better.
     Slower,
-    /// No difference is established, and none that could be there is larger than a tenth.
+    /// No difference is established, and none that is still possible is larger than a tenth.
     Same,
-    /// Some are better, others worse.
+    /// Some figures are better, others worse.
     Mixed,
     /// No difference is established, but there may be one.
     NotEstablished,
 }
 
-/// Two figures count as the same if the interval of their ratio lies within 1 ± this.
+/// Two figures count as the same if the interval of their ratio is within 1 ± this.
 const SAME: f64 = 0.1;
 
 impl Verdict {
-    /// None where no row is a headline figure.
+    /// Returns `None` if no row is a headline figure.
     pub(super) fn of(rows: &[Row]) -> Option<Self> {
         let mut headline = rows.iter().filter(|row| row.is_headline()).peekable();
         headline.peek()?;
@@ -41,7 +41,7 @@ impl Verdict {
     }
 }
 
-/// Whether all that can be compared are known to be alike.
+/// Returns whether all figures that can be compared are known to be alike.
 fn are_alike(rows: &[&Row]) -> bool {
     let mut compared = rows.iter().filter(|row| row.outcome == Outcome::NotEstablished).peekable();
     let alike = |row: &&Row| {
@@ -51,8 +51,9 @@ fn are_alike(rows: &[&Row]) -> bool {
 }
 
 impl Row {
-    /// Whether B is worse, or better; none where no difference is established, or neither direction
-    /// is better. What a rule warns of counts too: it differs, whatever the cause is.
+    /// Returns whether B is worse (`true`) or better (`false`); `None` if no difference is
+    /// established, or neither direction is better. Figures that a rule warns of count too: they
+    /// differ, whatever the cause.
     pub fn is_worse(&self) -> Option<bool> {
         let Subject::Measured { lower_is_faster, .. } = self.key.subject else { return None };
         match self.outcome {

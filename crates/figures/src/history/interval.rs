@@ -1,7 +1,7 @@
-//! How far every counter moved between two instants, and where every level stood at the later one.
+//! Growth of every counter between two instants, and the value of every level at the later one.
 //!
 //! An interval lies between two ticks, or between the edges of a phase's window. Every number is a
-//! figure or the reason why it is missing; no zero stands for what was not measured.
+//! figure or the reason why it is missing; nothing that was not measured is shown as zero.
 
 pub(crate) mod charges;
 
@@ -21,10 +21,10 @@ use crate::sample::Sample;
 use self::charges::OVERCHARGED;
 use super::{History, Probe, Row, Track};
 
-/// By how much a counter grew, or why that is not known.
+/// Growth of a counter, or why that is not known.
 pub type Grown = Result<u64, Missing>;
 
-/// A part of a [`History`].
+/// A stretch of time of a [`History`].
 #[derive(Clone, Copy, Debug)]
 pub struct Interval<'a> {
     history: &'a History,
@@ -33,19 +33,19 @@ pub struct Interval<'a> {
     pub(crate) held: Option<Held>,
     /// The first tick, in nanoseconds since the beginning.
     pub from_ns: u64,
-    /// The last tick.
+    /// The last tick, likewise.
     pub to_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
-    /// Its index, as rows name it.
+    /// Index of the phase, as rows name it.
     pub(crate) index: i32,
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
-    /// From where to where its window goes.
+    /// Start and end of the phase's window.
     pub(crate) window_ns: (u64, u64),
-    /// Whether a part of it is meant.
+    /// Whether the interval is only a part of the window.
     pub(crate) is_part: bool,
 }
 
@@ -56,16 +56,16 @@ impl<'a> Interval<'a> {
 
     pub(crate) fn of_window(history: &'a History, index: usize, phase: &Phase) -> Self {
         let Phase { start_ns, end_ns, window_start_ns, window_end_ns, .. } = *phase;
-        // No recording has as many phases: such an index finds no row.
+        // No recording has that many phases: such an index finds no row.
         let index = i32::try_from(index).unwrap_or(i32::MAX);
         let window_ns = (window_start_ns, window_end_ns);
         let held = Some(Held { index, start_ns, end_ns, window_ns, is_part: false });
         Self { held, ..Self::new(history, window_start_ns, window_end_ns) }
     }
 
-    /// A part of a window, between two instants in it. What grew in parts that lie side by side
-    /// adds up to what grew in the window, and is known where that is: an inner edge needs no row
-    /// of its own, a counter stands there where its last row left it.
+    /// Returns a part of a window, between two instants in it. The growth in adjacent parts adds up
+    /// to the growth in the window, and is known if that is: an inner edge needs no row of its own,
+    /// since a counter has the value of its last row there.
     #[must_use]
     pub fn part(&self, from_ns: u64, to_ns: u64) -> Self {
         let held = self.held.map(|held| Held { is_part: true, ..held });
@@ -76,7 +76,7 @@ impl<'a> Interval<'a> {
         self.part_of().is_some()
     }
 
-    /// The window of which this is a part.
+    /// Returns the window of which this is a part.
     fn part_of(&self) -> Option<(Held, Self)> {
         let held = self.held.filter(|held| held.is_part)?;
         let (from_ns, to_ns) = held.window_ns;
@@ -84,29 +84,29 @@ impl<'a> Interval<'a> {
         Some((held, Self { held: whole, from_ns, to_ns, ..*self }))
     }
 
-    /// The same interval, of whose samples of sessions only these are looked at. Whatever does not
-    /// come from samples stays as it is. A focus on one of several instances is one on all that is
-    /// known of it.
+    /// Returns the same interval with only those samples of sessions that the focus admits. What is
+    /// not taken from samples stays as it is. A focus on one of several instances narrows
+    /// everything down to that instance.
     #[must_use]
     pub fn only(self, focus: &'a Focus) -> Self {
         let instance = focus.value(INSTANCE).filter(|it| self.instances().contains(it));
         Self { focus: Some(focus), instance: instance.or(self.instance), ..self }
     }
 
-    /// The same interval, of one of several instances of databases: a series that each of them has
-    /// is that of this one.
+    /// Returns the same interval for one of several database instances: of a series that each of
+    /// them has, it sees that of this instance.
     #[must_use]
     pub fn of_instance(self, instance: &'a str) -> Self {
         Self { instance: Some(instance), ..self }
     }
 
-    /// The instance that is looked at; none where all are, or only one was watched.
+    /// Returns the instance that is selected, `None` if all are or only one was watched.
     pub fn instance(&self) -> Option<&'a str> {
         self.instance
     }
 
-    /// The instances that are looked at, in the order in which they were named; none where only one
-    /// was watched.
+    /// Returns the selected instances in the order in which they were named. Empty if only one was
+    /// watched.
     pub fn instances(&self) -> Vec<&'a str> {
         if let Some(instance) = self.instance {
             return vec![instance];
@@ -120,18 +120,19 @@ impl<'a> Interval<'a> {
         instances
     }
 
-    /// Those of them that have this series.
+    /// Returns the selected instances that have this series.
     pub fn instances_with(&self, probe: &str) -> Vec<&'a str> {
         let has = |instance: &&str| self.history.series(probe, Some(instance)).is_some();
         self.instances().into_iter().filter(has).collect()
     }
 
-    /// The samples of sessions that are looked at; none when all are.
+    /// Returns the focus on samples of sessions, `None` if all samples count.
     pub fn focus(&self) -> Option<&'a Focus> {
         self.focus
     }
 
-    /// When a session of the focus was sampled last, up to the end, also before the first tick.
+    /// Returns when a session of the focus was last sampled, up to the end. This may be before the
+    /// first tick.
     pub fn last_sampled_ns(&self) -> Option<u64> {
         let before = Self { from_ns: 0, ..*self };
         before.samples(SESSION.probe).map(|sample| sample.t_ns).max()
@@ -149,19 +150,20 @@ impl<'a> Interval<'a> {
         self.history
     }
 
-    /// Whether this was read, of whatever instance is looked at.
+    /// Returns whether this series was read, for any of the selected instances.
     pub fn has(&self, probe: &str) -> bool {
         self.probe(probe).is_some() || !self.instances_with(probe).is_empty()
     }
 
-    /// The series of the instance that is looked at; what is of no instance is the same for all.
+    /// Returns the series of the selected instance. A series that belongs to no instance is the
+    /// same for all.
     pub(crate) fn probe(&self, name: &str) -> Option<&'a Probe> {
         self.history.series(name, self.instance).or_else(|| self.history.probe(name))
     }
 
-    /// The time between the first and the last row of a series in the interval. It is shorter than
-    /// the interval for series that are too expensive to read at every tick. `None` if the series
-    /// was read fewer than twice.
+    /// Returns the time between the first and the last row of a series in the interval. It is
+    /// shorter than the interval for series that are too expensive to read at every tick. `None` if
+    /// the series was read fewer than twice.
     pub fn read_ns(&self, probe: &str) -> Option<f64> {
         let tracks = self.probe(probe)?.objects.values();
         let times = |track: &Track| {
@@ -174,8 +176,9 @@ impl<'a> Interval<'a> {
         (last > first).then_some((last - first) as f64)
     }
 
-    /// What a probe saw in the interval, by name; in a window, what it saw at any time in the
-    /// phase: an object that was there during warm-up alone must not vanish from a sum unseen.
+    /// Returns the names of the objects that a probe saw in the interval; in a window, those it saw
+    /// at any time in the phase: an object that existed only during warm-up must not vanish
+    /// silently from a sum.
     pub fn objects(&self, probe: &str) -> Vec<&'a str> {
         let objects = self.probe(probe).into_iter().flat_map(|probe| &probe.objects);
         let present = objects.filter(|(_, track)| match self.held {
@@ -185,11 +188,10 @@ impl<'a> Interval<'a> {
         present.map(|(name, _)| name.as_str()).collect()
     }
 
-    /// By how much a counter grew. [`Missing::Unknown`] when there are not two rows in the
-    /// interval, or it was reset in between; [`Missing::NoEvidence`] for bytes charged as written
-    /// that nobody wrote. In a window there must be a row at either edge, and
-    /// only these count: some counters of the kernel, such as iowait, step back by a tick now and
-    /// then.
+    /// Returns the growth of a counter. [`Missing::Unknown`] if there are not two rows in the
+    /// interval or the counter was reset in between; [`Missing::NoEvidence`] for bytes charged as
+    /// written that were never written. In a window there must be a row at both edges, and only
+    /// these count: some kernel counters, such as iowait, occasionally step back by a tick.
     pub fn grown(&self, probe: &str, object: &str, column: &str) -> Grown {
         let grown = self.counted(probe, object, column)?;
         self.believed(grown, (probe, object, column))
@@ -213,14 +215,14 @@ impl<'a> Interval<'a> {
         }
     }
 
-    /// As [`Self::grown`], as a figure.
+    /// [`Self::grown`] as a figure.
     pub fn moved(&self, probe: &str, object: &str, column: &str) -> Known {
         self.grown(probe, object, column).map(|by| by as f64)
     }
 
-    /// By how much a counter grew that begins at zero with its object, such as a process: one whose
-    /// object appeared in the interval, and has rows from then on, grew to where it stands. One row
-    /// is enough.
+    /// Returns the growth of a counter that begins at zero with its object, such as a process. If
+    /// the object appeared in the interval and has rows from then on, this is the counter's value.
+    /// One row is enough.
     pub fn grown_from_zero(&self, probe: &str, object: &str, column: &str) -> Grown {
         let grown = self.counted_from_zero(probe, object, column)?;
         self.believed(grown, (probe, object, column))
@@ -248,8 +250,8 @@ impl<'a> Interval<'a> {
         u64::try_from(by).map_err(|_| Missing::Unknown)
     }
 
-    /// By how much a counter grew in a part of a window, at whose edges it is known. Before its
-    /// first row in the phase it stood at zero.
+    /// Returns the growth of a counter in a part of a window at whose edges it is known. Before its
+    /// first row in the phase the counter was at zero.
     fn grown_inside(&self, held: Held, of: (&str, &str, &str)) -> Grown {
         let (track, index) = self.find(of.0, of.1, of.2, Kind::Counter)?;
         let stood = |t_ns| {
@@ -259,12 +261,12 @@ impl<'a> Interval<'a> {
         u64::try_from(stood(self.to_ns) - stood(self.from_ns)).map_err(|_| Missing::Unknown)
     }
 
-    /// As [`Self::grown_from_zero`], as a figure.
+    /// [`Self::grown_from_zero`] as a figure.
     pub fn moved_from_zero(&self, probe: &str, object: &str, column: &str) -> Known {
         self.grown_from_zero(probe, object, column).map(|by| by as f64)
     }
 
-    /// The growth over all objects of a probe; missing if that of any object is, and
+    /// Returns the growth over all objects of a probe. Missing if that of any object is;
     /// [`Missing::Unknown`] without an object.
     pub fn grown_of_all(&self, probe: &str, column: &str) -> Grown {
         let objects = self.objects(probe);
@@ -274,8 +276,9 @@ impl<'a> Interval<'a> {
         objects.into_iter().map(|object| self.grown(probe, object, column)).sum()
     }
 
-    /// Where a counter that begins at zero with its phase stood at the phase's last row: warm-up
-    /// and what followed the window included. Missing where this is not the window of a phase.
+    /// Returns the value, at the phase's last row, of a counter that begins at zero with its phase:
+    /// it includes warm-up and what followed the window. Missing if this is not the window of a
+    /// phase.
     pub fn in_phase(&self, probe: &str, object: &str, column: &str) -> Grown {
         let (track, index) = self.find(probe, object, column, Kind::Counter)?;
         let held = self.held.ok_or(Missing::Unknown)?;
@@ -284,7 +287,7 @@ impl<'a> Interval<'a> {
         counts.next().ok_or_else(|| self.why(probe, column, true))
     }
 
-    /// Windowed latencies by role and clock, in the order of roles.
+    /// Returns the windowed latencies by role and clock, in the order of roles.
     pub fn histograms(
         &self,
     ) -> impl Iterator<Item = (&'a str, LatencyClock, &'a LatencyHistogram)> + use<'a> {
@@ -292,14 +295,15 @@ impl<'a> Interval<'a> {
         windowed.into_iter().flatten().map(|((role, clock), all)| (role.as_str(), *clock, all))
     }
 
-    /// The same of a part of a window, from the seconds whose middles lie in it.
+    /// Returns the windowed latencies of a part of a window, from the seconds whose middles are
+    /// within it.
     pub fn histograms_of_part(&self) -> Vec<(&'a str, LatencyClock, LatencyHistogram)> {
         let of = |held: Held| self.history.windowed_in(held.index, held.window_ns, self);
         self.held.map(of).unwrap_or_default()
     }
 
-    /// The latencies of a role in each second of a window or of a part of it, in the order of time:
-    /// how they vary from one to the next bounds their quantiles.
+    /// Returns the latencies of a role in each second of a window or of a part of it, in order of
+    /// time: their variation from second to second bounds their quantiles.
     pub fn seconds_of(&self, role: &str, clock: LatencyClock) -> Vec<&'a Buckets> {
         let Some(held) = self.held else { return Vec::new() };
         self.history.seconds_in((held.index, held.window_ns), (role, clock), self)
@@ -310,22 +314,22 @@ impl<'a> Interval<'a> {
         histograms.find(|found| (found.0, found.1) == (role, clock)).map(|(.., all)| all)
     }
 
-    /// How far it moved a second.
+    /// Returns the growth of a counter per second.
     pub fn per_s(&self, probe: &str, object: &str, column: &str) -> Known {
         Ok(self.moved(probe, object, column)? / self.seconds())
     }
 
-    /// How far a time moved, of the time that passed.
+    /// Returns the growth of a counter of time as a share of the time that passed.
     pub fn share(&self, probe: &str, object: &str, column: &str) -> Known {
         Ok(self.moved(probe, object, column)? / self.ns())
     }
 
-    /// Where a level stood at the end.
+    /// Returns the value of a level at the end.
     pub fn level(&self, probe: &str, object: &str, column: &str) -> Known {
         self.at_end((probe, object, column), Kind::Gauge)
     }
 
-    /// Where a counter stood at the end, of one that counts the life of its object.
+    /// Returns the value at the end of a counter that counts from the creation of its object.
     pub fn stood(&self, probe: &str, object: &str, column: &str) -> Known {
         self.at_end((probe, object, column), Kind::Counter)
     }
@@ -339,7 +343,7 @@ impl<'a> Interval<'a> {
         }
     }
 
-    /// What a state was at the end.
+    /// Returns the text of a state at the end.
     pub fn text(&self, probe: &str, object: &str, column: &str) -> Option<&'a str> {
         let (track, index) = self.find(probe, object, column, Kind::State).ok()?;
         match self.last(track).map(|cells| &cells[index]) {
@@ -348,7 +352,7 @@ impl<'a> Interval<'a> {
         }
     }
 
-    /// What was said of an object once, at any time up to the end.
+    /// Returns the text of a state that was recorded once for an object, at any time up to the end.
     pub fn said(&self, probe: &str, object: &str, column: &str) -> Option<&'a str> {
         let (track, index) = self.find(probe, object, column, Kind::State).ok()?;
         let before = track.partition_point(|row| row.t_ns <= self.to_ns);
@@ -358,7 +362,8 @@ impl<'a> Interval<'a> {
         }
     }
 
-    /// All rows of a probe after the first tick, in no order; of sessions those of the focus.
+    /// Returns all rows of a probe after the first tick, in no particular order; for sessions,
+    /// those of the focus.
     pub fn samples(&self, probe: &str) -> impl Iterator<Item = Sample<'a>> {
         let (from_ns, to_ns) = (self.from_ns, self.to_ns);
         let focus = self.focus.filter(|_| probe == SESSION.probe);
@@ -378,8 +383,8 @@ impl<'a> Interval<'a> {
         samples.filter(move |sample| focus.is_none_or(|focus| focus.admits(sample)))
     }
 
-    /// Where an object stood at the beginning, none if it came up later and began at zero, and at
-    /// its last row.
+    /// Returns the cells of an object at the beginning, `None` if it appeared later and began at
+    /// zero, and those of its last row.
     pub(crate) fn ends(
         &self,
         probe: &str,
@@ -391,7 +396,7 @@ impl<'a> Interval<'a> {
         Some((first, self.last(track)?))
     }
 
-    /// The interval in slices of whole ticks, as many as there are ticks but not more than `most`.
+    /// Splits the interval into slices of whole ticks: one per tick, but not more than `most`.
     pub fn slices(&self, most: usize) -> Vec<Self> {
         let inside = |tick: &u64| (self.from_ns..=self.to_ns).contains(tick);
         let ticks: Vec<u64> = self.history.ticks().filter(inside).collect();
@@ -401,14 +406,14 @@ impl<'a> Interval<'a> {
         edges.windows(2).map(slice).collect()
     }
 
-    /// Why a column is empty, in the words of its probe.
+    /// Returns why a column is empty, in the words of its probe.
     pub fn reason(&self, probe: &str, column: &str) -> Option<&'a Unmeasured> {
         let columns = &self.probe(probe)?.info.columns;
         columns.iter().find(|info| info.name == column)?.unmeasured.as_ref()
     }
 
-    /// The reasons why columns of a probe are empty, each with the names of those columns. Charges
-    /// that are no evidence are listed too, without a column.
+    /// Returns the reasons why columns of a probe are empty, each with the names of those columns.
+    /// Charges that are not evidence are listed too, without a column.
     pub fn reasons(&self, probe: &str) -> Vec<(Unmeasured, Vec<&'a str>)> {
         let mut reasons: Vec<(Unmeasured, Vec<&str>)> = Vec::new();
         for info in self.columns(probe) {
@@ -427,13 +432,13 @@ impl<'a> Interval<'a> {
         self.history.probes().map(|info| info.probe.as_str())
     }
 
-    /// The columns of a probe; none where it was not there.
+    /// Returns the columns of a probe; empty if the probe was not there.
     pub fn columns(&self, probe: &str) -> &'a [ColumnInfo] {
         self.probe(probe).map_or(&[], |probe| &probe.info.columns)
     }
 
-    /// Where a counter stood at the first and at the last row from the first tick to the last: no
-    /// row, one or two.
+    /// Returns a counter's readings at the first and the last row between the first and the last
+    /// tick: none, one or two.
     fn counts(&self, probe: &str, object: &str, column: &str) -> Result<Vec<(u64, i64)>, Missing> {
         let (track, index) = self.find(probe, object, column, Kind::Counter)?;
         let (mut ends, mut is_whole, mut ascends) = (Vec::with_capacity(2), true, true);
@@ -452,8 +457,8 @@ impl<'a> Interval<'a> {
         if ascends { Ok(ends) } else { Err(Missing::Unknown) }
     }
 
-    /// Where a counter stood at the edges of a window. A tick can fall on an edge: the row that was
-    /// read for the edge is the later one.
+    /// Returns a counter's readings at the edges of a window. A tick can fall on an edge: the row
+    /// that was read for the edge is the later one.
     fn at_edges(
         &self,
         probe: &str,
@@ -468,7 +473,8 @@ impl<'a> Interval<'a> {
         Ok(vec![edge(self.from_ns)?, edge(self.to_ns)?])
     }
 
-    /// Rows from one instant to another, both included; in a window those of its phase.
+    /// Returns the rows from one instant to another, both included; in a window, those of its
+    /// phase.
     pub(crate) fn rows_of(
         &self,
         track: &'a Track,
@@ -500,15 +506,15 @@ impl<'a> Interval<'a> {
         rows.next_back().map(|row| &*row.cells)
     }
 
-    /// Where in a track they are.
+    /// Returns the index range of the interval's rows in a track.
     fn within(&self, track: &Track) -> Range<usize> {
         let first = track.partition_point(|row| row.t_ns < self.from_ns);
         let end = track.partition_point(|row| row.t_ns <= self.to_ns).max(first);
         first..end
     }
 
-    /// Why cells of a column are empty. Where no reason is given and none has a value, there is no
-    /// such thing: a process that never reads has no reads.
+    /// Returns why cells of a column are empty. If no reason is given and no cell has a value,
+    /// there is nothing to count: a process that never reads has no reads.
     pub(crate) fn why(&self, probe: &str, column: &str, never: bool) -> Missing {
         match self.reason(probe, column) {
             Some(Unmeasured::Off(_)) => Missing::Off,
@@ -521,7 +527,7 @@ impl<'a> Interval<'a> {
     }
 }
 
-/// The number in a row's column, and when it was read.
+/// Returns when a row was read and the number in one of its columns.
 pub(crate) fn number(row: &Row, column: usize) -> Option<(u64, i64)> {
     match row.cells.get(column)? {
         Cell::Value(value) => Some((row.t_ns, *value)),
@@ -529,15 +535,15 @@ pub(crate) fn number(row: &Row, column: usize) -> Option<(u64, i64)> {
     }
 }
 
-/// `part` for each of `whole`; nothing when there was none.
+/// Returns `part` ÷ `whole`; missing if the whole is zero.
 pub fn ratio(part: Known, whole: Known) -> Known {
     let (part, whole) = (part?, whole?);
     if whole == 0.0 { Err(Missing::Nothing) } else { Ok(part / whole) }
 }
 
-/// The sum; missing when one part is.
+/// Returns the sum of the parts; missing if any of them is.
 pub fn sum(parts: impl IntoIterator<Item = Known>) -> Known {
-    // A sum of nothing is zero, not the negative zero that `Iterator::sum` makes of it.
+    // An empty sum is zero, not the negative zero that `Iterator::sum` makes of it.
     parts.into_iter().try_fold(0.0, |sum, part| Ok(sum + part?))
 }
 
@@ -569,7 +575,7 @@ mod tests {
         assert_eq!(moved(2, 3), Ok(19.0));
     }
 
-    /// Parts between these edges, of a window from 10 to 20.
+    /// Growth in a window from 10 to 20, and in its parts between these edges.
     fn parts(history: &History, edges: &[u64]) -> (Grown, Vec<Grown>) {
         let mut phase = testing::phase("run", Group::Workload);
         (phase.start_ns, phase.end_ns) = (5, 25);
@@ -630,7 +636,7 @@ mod tests {
         assert_eq!(moved(5, 6), Err(Missing::Unknown));
     }
 
-    /// A phase from 0 to 100 whose window goes from 10 to 30, at index `index`.
+    /// A phase from 0 to 100 whose window is from 10 to 30, at index `index`.
     fn phase() -> Phase {
         Phase {
             window_start_ns: 10,

@@ -1,5 +1,5 @@
-//! How long operations took: how many of them in an interval lay between which bounds. Requests and
-//! system calls are counted inside the kernel; waits of a run are in its recording's histograms.
+//! Latency distributions of an interval: how many operations fell between which bounds. Requests
+//! and system calls are counted in the kernel; waits of a run are in the recording's histograms.
 
 use blockstone_base::column::Cell;
 use blockstone_base::histogram::least_samples;
@@ -12,7 +12,8 @@ use crate::focus::{Focus, INSTANCE};
 const KERNEL: &str = "kernel_io";
 const OPERATIONS: [&str; 5] = ["read", "write", "flush", "discard", "submit"];
 /// Waits of sessions that are one kind of system call: the event, the type of file, the operation.
-/// Versions write `WAL` and `Wal`. Writes of data are not among them: extending a file is one too.
+/// The name is `WAL` or `Wal`, depending on the version. Writes of data are not among them, since
+/// extending a file is one too.
 const CALLS: [(&str, &str, &str); 6] = [
     ("DataFileRead", "data", "read"),
     ("WALSync", "redo", "flush"),
@@ -23,39 +24,41 @@ const CALLS: [(&str, &str, &str); 6] = [
 ];
 const FIRST_NS: u64 = 1_024;
 
-/// Octaves of latencies: the first ends at 1.024 µs, each other at twice the end of the one before;
-/// the last one, from 17.2 s on, never.
+/// Number of latency octaves. The first ends at 1.024 µs, each of the others at twice the end of
+/// the one before; the last, from 17.2 s on, is unbounded.
 pub const OCTAVES: usize = 26;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Latencies {
-    /// What was timed: `read`, `write`, `flush`, `discard`, `submit` or `wait`.
+    /// Operation that was timed: `read`, `write`, `flush`, `discard`, `submit` or `wait`.
     pub operation: String,
-    /// How many lay where, the shortest first.
+    /// Distribution of the latencies, shortest first.
     pub buckets: Vec<Bucket>,
-    /// The sum of their times, in nanoseconds; none where only buckets are known.
+    /// Sum of their times, in nanoseconds; `None` if only buckets are known.
     pub sum_ns: Option<f64>,
-    /// How much of that requests waited to be sent to the device; none of anything else.
+    /// Part of the sum that requests waited to be sent to the device, in nanoseconds; `None` for
+    /// anything but requests.
     pub queue_ns: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bucket {
-    /// The least of them may have taken this, in nanoseconds.
+    /// Lower bound of the latencies, in nanoseconds.
     pub from_ns: u64,
-    /// They took less than this, or at most this where both are the same; none for the last one.
+    /// Upper bound in nanoseconds: exclusive, or inclusive if it equals `from_ns`. `None` for the
+    /// last bucket.
     pub to_ns: Option<u64>,
     pub count: f64,
 }
 
-/// Something whose operations are timed one by one.
+/// A source of operations that are timed one by one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Timed {
-    /// What the kernel counts, of objects whose columns say this.
+    /// Operations counted in the kernel, for objects whose columns have these values.
     Counted {
-        /// Columns of the probe `kernel_io`, and what they say.
+        /// Columns of the probe `kernel_io` with their required values.
         states: Vec<(&'static str, String)>,
-        /// Whether only sessions of clients are meant, of whatever database.
+        /// Whether only client sessions count, of any database.
         of_sessions: bool,
     },
     /// An event of a run, `session/db file sequential read`.
@@ -63,7 +66,7 @@ pub enum Timed {
 }
 
 impl Timed {
-    /// What a wait is; none where nothing times it.
+    /// Returns what times a wait, `None` if nothing does.
     pub fn of_wait(class: &str, event: &str) -> Option<Self> {
         let known = |(name, ..): &&(&str, &str, &str)| name.eq_ignore_ascii_case(event);
         let (_, file_type, operation) = CALLS.iter().filter(|_| class == "IO").find(known)?;
@@ -75,14 +78,14 @@ impl Timed {
         Some(Self::Counted { states, of_sessions: true })
     }
 
-    /// What a wait that samples are narrowed down to is.
+    /// Returns what times the wait that samples are narrowed down to.
     pub fn of_focus(focus: &Focus) -> Option<Self> {
         let wait = Self::of_wait(focus.value("wait_class")?, focus.value("event")?)?;
         let instance = focus.value(INSTANCE);
         Some(instance.map_or(wait.clone(), |instance| wait.of_sessions_of(instance)))
     }
 
-    /// The same of the sessions of one of several instances.
+    /// The same for the sessions of one of several instances.
     #[must_use]
     pub fn of_sessions_of(self, instance: &str) -> Self {
         match self {
@@ -94,7 +97,7 @@ impl Timed {
         }
     }
 
-    /// What it is in words: `block, role postgres/session`.
+    /// Returns a description in words: `block, role postgres/session`.
     pub fn name(&self) -> String {
         match self {
             Self::Event(event) => event.clone(),
@@ -111,7 +114,7 @@ impl Timed {
         }
     }
 
-    /// Its latencies by operation; none of an operation that never occurred.
+    /// Returns the latencies by operation. Operations that never occurred are left out.
     pub fn latencies(&self, interval: &Interval<'_>) -> Vec<Latencies> {
         let (states, of_sessions) = match self {
             Self::Event(event) => return interval.history().waited(event, interval),
@@ -137,7 +140,7 @@ impl Timed {
 }
 
 impl Latencies {
-    /// What the kernel counted of these objects, all of one operation.
+    /// Returns what the kernel counted of these objects, which are all of one operation.
     pub fn counted(interval: &Interval<'_>, operation: &str, objects: &[&str]) -> Self {
         let columns = interval.columns(KERNEL);
         let place = |name: &str| columns.iter().position(|column| column.name == name);
@@ -184,18 +187,20 @@ impl Latencies {
         self.buckets.iter().map(|bucket| bucket.count).sum()
     }
 
-    /// Their mean in nanoseconds. Missing where their times were not summed.
+    /// Returns the mean in nanoseconds. Missing if their times were not summed.
     pub fn mean_ns(&self) -> Known {
         ratio(self.sum_ns.ok_or(Missing::NotInVersion), Ok(self.count()))
     }
 
-    /// Mean time in the queue before the device, in nanoseconds. Missing where nothing queues.
+    /// Returns the mean time in the queue before the device, in nanoseconds. Missing if nothing
+    /// queues.
     pub fn mean_queue_ns(&self) -> Known {
         ratio(self.queue_ns.ok_or(Missing::NotInVersion), Ok(self.count()))
     }
 
-    /// The time in which this part of them was done: the end of the bucket that holds it. Nothing
-    /// where they are too few to bound it ([`least_samples`]).
+    /// Returns the latency within which this fraction of the operations completed: the end of the
+    /// bucket that holds it. Missing if there are too few operations to bound it
+    /// ([`least_samples`]).
     pub fn quantile_ns(&self, part: f64) -> Known {
         let total = self.count();
         if total < least_samples(part).max(1) as f64 {
@@ -220,7 +225,7 @@ impl Latencies {
     }
 }
 
-/// From where to where an octave goes, in nanoseconds; the last one has no end.
+/// Returns the bounds of an octave in nanoseconds; the last one has no end.
 pub fn octave_bounds(octave: usize) -> (u64, Option<u64>) {
     let start = if octave == 0 { 0 } else { FIRST_NS << (octave - 1) };
     (start, (octave + 1 < OCTAVES).then(|| FIRST_NS << octave))

@@ -1,5 +1,5 @@
-//! A part of a long recording, read as finely as tables and charts need it. What it takes in memory
-//! follows from the part, not from the length of the recording.
+//! A part of a long recording, read as finely as tables and charts need it. Its memory depends on
+//! the part, not on the length of the recording.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,35 +12,36 @@ use blockstone_record::{
 use super::wall_clock::WallClock;
 use super::{History, SECOND_NS};
 
-/// Ticks of a part that are kept at most, about.
+/// Approximate maximum of the ticks of a part that are kept.
 const MOST_TICKS: usize = 1024;
-/// Their rows are samples, of which each counts.
+/// Series whose rows are samples, each of which counts.
 const SAMPLED: [&str; 2] = [SESSION.probe, SESSIONS.probe];
 
-/// Their rates are those between readings, which are this far apart, or nearer.
+/// A probe that is read seldom, and the longest time between its readings, in nanoseconds. Its
+/// rates are those between readings, so that shorter slices need all of its rows.
 const SELDOM: (&str, u64) = ("nvme", 25 * SECOND_NS);
-/// Views also show what happened in the last seconds of an interval: this many.
+/// Lengths of the most recent stretches of an interval that views also show, in seconds.
 pub const RECENT_S: [u64; 2] = [15, 60];
-/// How far before an interval they look, if it is short.
+/// How far views look back before the start of a short interval.
 const LOOK_BACK_NS: u64 = 60 * SECOND_NS;
 
-/// Which rows of a series decide a part of its time.
+/// Selection of the rows of a series that determine the figures of a part.
 struct Plan {
     ticks: Vec<u64>,
-    /// The part's ticks that are kept, from its first to its last.
+    /// Ticks of the part that are kept, from its first to its last.
     edges: Vec<u64>,
     /// Other ticks whose rows are kept.
     beside: Vec<u64>,
-    /// Both, and the first tick of what is looked at.
+    /// Both of these, and the first tick that is looked back at.
     rows: Vec<u64>,
-    /// Distance of edges in ticks; 1 where all are kept.
+    /// Distance between edges in ticks; 1 if all ticks are kept.
     step: usize,
-    /// The level that has all edges but the first and the last.
+    /// Level that has all edges but the first and the last.
     level: Level,
 }
 
 impl Plan {
-    /// For the time between two ticks.
+    /// Plans for the time between two ticks.
     fn new(ticks: Vec<u64>, (from_ns, to_ns): (u64, u64), coarsest: Level) -> Self {
         let at = |t_ns: u64| ticks.partition_point(|&tick| tick < t_ns);
         let (first, last) = (at(from_ns), at(to_ns));
@@ -68,14 +69,14 @@ impl Plan {
         (self.rows.first().copied().unwrap_or(0), self.rows.get(last).copied().unwrap_or(0))
     }
 
-    /// How long a slice between two edges is, about.
+    /// Returns the approximate length of a slice between two edges.
     fn slice_ns(&self) -> u64 {
         let (from_ns, to_ns) = self.span();
         (to_ns - from_ns) / self.edges.len().max(1) as u64
     }
 
-    /// The parts of a series to read, in the order of time: what was before, the part, what came
-    /// after. Edges that are not of the level are read from all rows.
+    /// Returns the parts of a series to read, in order of time: what was before, the part itself,
+    /// what came after. Edges that the level does not have are read from all rows.
     fn parts(&self, coarsest: Level) -> Vec<Part<'_>> {
         let (from_ns, to_ns) = self.span();
         let rows = (self.step > 1).then_some(self.rows.as_slice());
@@ -84,7 +85,7 @@ impl Plan {
         if let Some(before) = from_ns.checked_sub(1) {
             parts.push(part((0, before), coarsest, Some(&[][..])));
         }
-        // Edges of the level alone lie between these two.
+        // Between these two, all edges are edges of the level.
         let head = self.edges.get(1).copied();
         let tail = self.edges.partition_point(|&edge| edge.saturating_add(LOOK_BACK_NS) < to_ns);
         let tail = tail.checked_sub(1).map(|at| self.edges[at]);
@@ -101,7 +102,7 @@ impl Plan {
     }
 }
 
-/// The tick next to an instant.
+/// Returns the tick nearest to an instant.
 fn nearest(ticks: &[u64], t_ns: u64) -> Option<u64> {
     let at = ticks.partition_point(|&tick| tick < t_ns);
     let around = ticks[at.saturating_sub(1)..].iter().take(2);
@@ -109,8 +110,9 @@ fn nearest(ticks: &[u64], t_ns: u64) -> Option<u64> {
 }
 
 impl History {
-    /// What decides the time between two ticks of a recording, of which these are all: figures of
-    /// that time, and of its slices between the ticks that are kept, are those of all rows.
+    /// Reads what determines the figures between two ticks; `ticks` are all ticks of the recording.
+    /// The figures of that time, and of its slices between the ticks that are kept, are those from
+    /// all rows.
     pub fn read_part(
         recording: &Recording,
         ticks: Vec<u64>,
@@ -147,7 +149,8 @@ impl History {
         }
     }
 
-    /// The latencies of the part; where ticks are left out, those between two edges together.
+    /// Reads the latencies of the part. Where ticks are left out, those between two edges are
+    /// merged.
     fn read_latencies(&mut self, recording: &Recording, plan: &Plan) -> Result<(), RecordError> {
         let (from_ns, to_ns) = plan.span();
         let second = |t_ns: u64| u32::try_from(t_ns / SECOND_NS).unwrap_or(u32::MAX);

@@ -1,16 +1,17 @@
-//! The wall clock of the host beside the time of a history.
+//! The wall clock of the host relative to the time of a history.
 
 use blockstone_record::Manifest;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// Smaller steps are the adjustments of a clock that is kept right.
+/// Smaller steps are the normal adjustments of a synchronised clock.
 const STEP_NS: i128 = 200_000_000;
 
 /// Maps times in a history to what the host's clock showed, and back.
 #[derive(Clone, Debug)]
 pub struct WallClock {
-    /// From which instant on it is ahead of the history by how much, in the order of time.
+    /// From each instant on, the nanoseconds by which the clock is ahead of the history, in order
+    /// of time.
     ahead_ns: Vec<(u64, i128)>,
     pub(crate) zone: TimeZone,
 }
@@ -22,12 +23,13 @@ impl Default for WallClock {
 }
 
 impl WallClock {
-    /// That of a recorded host. Unknown if the manifest does not say when the recording began.
+    /// Reads the clock of a recorded host. It is unknown if the manifest does not say when the
+    /// recording began.
     pub fn of(manifest: &Manifest) -> Self {
         let mut clock = Self::default();
         let Ok(started) = manifest.started_at.parse::<Timestamp>() else { return clock };
         clock.set(0, started.as_nanosecond());
-        // A clock that was set in between shows another time from the next reading on.
+        // A clock that was set in between shows the new time from the next reading on.
         let first = manifest.clocks.first().map_or(0, |first| first.realtime_offset_ns);
         for reading in &manifest.clocks {
             let by = i128::from(reading.realtime_offset_ns) - i128::from(first);
@@ -43,15 +45,16 @@ impl WallClock {
         }
     }
 
-    /// What the clock showed, in nanoseconds since 1970; none if that is not known.
+    /// Returns the time of the clock in nanoseconds since 1970, `None` if that is not known.
     pub fn realtime_ns(&self, t_ns: u64) -> Option<i128> {
         let before = self.ahead_ns.partition_point(|(since_ns, _)| *since_ns <= t_ns);
         let (_, ahead_ns) = self.ahead_ns.get(before.saturating_sub(1))?;
         Some(ahead_ns + i128::from(t_ns))
     }
 
-    /// The first time in the history at which the clock showed this. If it never did, because it
-    /// was set forward or the history began later, the time at which it came closest.
+    /// Returns the first time in the history at which the clock showed this. If it never did,
+    /// because it was set forward or the history began later, returns the time at which it came
+    /// closest.
     pub fn t_ns(&self, realtime_ns: i128) -> Option<u64> {
         let ends = self.ahead_ns.iter().skip(1).map(|(since_ns, _)| *since_ns).chain([u64::MAX]);
         let found =

@@ -1,14 +1,14 @@
-//! JSON documents of which single values are exchanged.
+//! Mutation of single values in JSON documents.
 
 use blockstone_base::rng::Rng;
 use serde_json::{Map, Value as Json};
 
 use super::{ODD_NUMBERS, below, pick};
 
-/// Deeper values stay as they are.
+/// Values deeper than this stay as they are.
 const DEPTH_MAX: usize = 24;
 
-/// `document` with one to four changes; `other` gives values and keys.
+/// Returns `document` with one to four changes; `other` provides values and keys.
 pub fn mutated(document: &Json, other: &Json, rng: &mut Rng) -> Vec<u8> {
     let mut document = document.clone();
     let most = 1 << rng.below(3);
@@ -18,7 +18,7 @@ pub fn mutated(document: &Json, other: &Json, rng: &mut Rng) -> Vec<u8> {
     document.to_string().into_bytes()
 }
 
-/// Goes down at random and changes the value where it stops.
+/// Descends at random and changes the value where it stops.
 fn change(value: &mut Json, other: &Json, rng: &mut Rng, depth: usize) {
     let goes_on = depth < DEPTH_MAX && rng.below(6) > 0;
     match value {
@@ -63,7 +63,7 @@ fn change_list(list: &mut Vec<Json>, other: &Json, rng: &mut Rng) {
     }
 }
 
-/// A number that differs by little, or by a power of two.
+/// Returns a number that differs by little, or by a power of two.
 fn near(number: &serde_json::Number, rng: &mut Rng) -> Json {
     let by = [1, 2, 8, 1 << 10, 1 << 31, 1 << 32, 1 << 62][below(rng, 7)];
     match (number.as_u64(), rng.below(3)) {
@@ -87,7 +87,7 @@ fn fresh(other: &Json, rng: &mut Rng) -> Json {
     }
 }
 
-/// A random value of a document.
+/// Returns a random value of a document.
 fn part<'a>(value: &'a Json, rng: &mut Rng) -> &'a Json {
     let inner = match value {
         _ if rng.below(4) == 0 => None,

@@ -1,13 +1,13 @@
 //! Attacks on every path of every command, by the owner of the directory that the path is in: links
-//! to files, directories and devices of root, pipes, other names of root's files, and names that
+//! to files, directories and devices of root, pipes, hard links to root's files, and names that
 //! change while the program runs.
 //!
-//! Commands and paths come from the declarations of the command line, and each path declares what
-//! it is for ([`Purpose`]): a new verb or argument is attacked without being named here. [`ways`]
-//! has the arguments of those that need more than a path. First each is run in peace, which has to
-//! end well: so a path that is attacked is one that is reached.
+//! Commands and paths come from the declarations of the command line, and each path declares its
+//! purpose ([`Purpose`]), so a new verb or argument is attacked without being named here. [`ways`]
+//! has the arguments of those that need more than a path. Each command is first run without an
+//! attack and must end well, which shows that the attacked path is one that is reached.
 //!
-//! Afterwards the files of root and the device must be as they were, nothing of them may stand
+//! Afterwards the files of root and the device must be as they were, none of their contents may be
 //! where the attacker can read it, and the program must have ended as it should.
 
 mod device;
@@ -37,12 +37,12 @@ use plant::{Attack, Owner, Planted, Scene};
 use ways::{Honest, Reach, WAYS, Way};
 
 const CAN: &str = "temporary files can be made";
-/// The command whose options of all verbs are attacked in a test: what they do is written once.
+/// Command on which a test attacks the options of all verbs: the code behind them exists once.
 const COMMON_OF: &str = "claim";
-/// Stands for the number of the process in a name that it makes.
+/// Stands for the process ID in a name that the program makes.
 const PID: &str = "{pid}";
 
-/// How much is tried.
+/// Extent of the attacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
     /// Everything that can be planted, in one directory, and the races on what is measured.
@@ -51,7 +51,7 @@ pub enum Depth {
     Whole,
 }
 
-/// What came of one command.
+/// Results of one command.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Attacked {
     pub class: String,
@@ -59,9 +59,9 @@ pub struct Attacked {
     pub paths: u64,
     /// Runs under an attack.
     pub cells: u64,
-    /// Cells after which a file or device of root was not as before.
+    /// Cells after which a file or device of root had changed.
     pub touched: u64,
-    /// Cells after which the attacker could read what is root's.
+    /// Cells after which the attacker could read root's data.
     pub disclosed: u64,
     /// Cells in which a file was opened that only the attacker had put in the way.
     pub opened: u64,
@@ -127,7 +127,7 @@ struct Cell {
     tried: u32,
 }
 
-/// What an attack came to.
+/// Effect of an attack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Seen {
     Touched(String),
@@ -137,7 +137,7 @@ enum Seen {
 }
 
 impl Seen {
-    /// Whether nothing changed but that there are new names.
+    /// Returns whether nothing changed except that there are new names.
     fn is_of_new_names(&self) -> bool {
         let is_new = |what: &str| what.ends_with(" was made");
         matches!(self, Self::Touched(changes) if changes.split(", ").all(is_new))
@@ -155,25 +155,25 @@ impl fmt::Display for Seen {
     }
 }
 
-/// A command that runs by itself, with its paths.
+/// A command that can be run without a subcommand, with its paths.
 struct Leaf {
     words: Vec<String>,
     reaches: Vec<Reach>,
-    /// Of options that all verbs have: a command may refuse those that mean nothing to it.
+    /// Options that all verbs have; a command may refuse those that mean nothing to it.
     common: Vec<String>,
-    /// Paths that are measured.
+    /// Arguments whose paths are measured.
     scratch: Vec<String>,
     measures: bool,
     plain: Vec<String>,
 }
 
-/// Makes the fixtures of all commands in a directory that exists.
+/// Makes the fixtures of all commands in an existing directory.
 #[cfg(test)]
 pub(super) fn lay_fixtures(dir: &Path) {
     fixtures::make(dir);
 }
 
-/// Tries the verbs of these names, or all, and calls `done` with each command that is through.
+/// Tries the verbs of these names, or all verbs, and calls `done` with each finished command.
 pub fn run(
     names: &[String],
     depth: Depth,
@@ -195,7 +195,7 @@ pub fn run(
     })
 }
 
-/// Every command of the declarations that does something by itself.
+/// Returns every command of the declarations that does something on its own.
 fn commands() -> Vec<Leaf> {
     let mut declarations = blockstone_cli::declarations();
     declarations.build();
@@ -286,9 +286,10 @@ impl Leaf {
         self.common.iter().any(|name| name == reach.argument)
     }
 
-    /// The attacks on a path. A test makes all that can be planted in a directory of the attacker,
-    /// and the races for what is measured; where each takes seconds, none on what other commands
-    /// have too, and none that only lead to another directory.
+    /// Returns the attacks on a path. A short test makes everything that can be planted in a
+    /// directory of the attacker, and races only in a directory in which files are made. For
+    /// commands that measure, which take seconds, it leaves out attacks that only lead to another
+    /// directory; its caller leaves out options that other commands share.
     fn cells(&self, reach: &Reach, depth: Depth) -> Vec<(Owner, Attack)> {
         let is_short = depth == Depth::Short;
         let is_place = matches!(reach.honest, Honest::Within(_));
@@ -304,7 +305,7 @@ impl Leaf {
         all.filter(|&(owner, attack)| is_tried(owner, attack)).collect()
     }
 
-    /// The command line with `path` in the place of what is attacked.
+    /// Returns the command line with `path` in place of the attacked one.
     fn line(&self, reach: &Reach, path: &Path) -> Vec<OsString> {
         let mut line: Vec<OsString> = self.words.iter().map(OsString::from).collect();
         if reach.with.is_empty() {
@@ -325,7 +326,7 @@ impl Leaf {
     }
 }
 
-/// How a path is reached that no way names.
+/// Returns how a path is reached if no way names it.
 fn derived(arg: &Arg, purpose: Purpose) -> Reach {
     let argument: &'static str = String::leak(arg.get_id().as_str().to_owned());
     let with: &[&str] = if arg.is_positional() { &["{}"] } else { &[] };
@@ -347,14 +348,14 @@ fn shown(line: &[OsString]) -> String {
     format!("blockstone {}", words.join(" "))
 }
 
-/// Where a command is run.
+/// Directories and device with which a command is run.
 struct Place<'a> {
-    /// Its own directory, which nobody attacks.
+    /// The command's own directory, which is not attacked.
     safe: PathBuf,
-    /// The directory that holds the path.
+    /// The attacked directory, which holds the path.
     theirs: PathBuf,
     victims: PathBuf,
-    /// What it prints.
+    /// Directory for the command's output.
     beside: PathBuf,
     device: &'a Device,
     wanted: &'a Wanted,
@@ -384,7 +385,7 @@ impl<'a> Place<'a> {
         start.attacked(line, begun).expect("the program can be started")
     }
 
-    /// Makes the directory again in which the attacked path lies.
+    /// Recreates the directory that holds the attacked path.
     fn begin(&self) {
         for dir in [&self.theirs, &self.victims] {
             fixtures::remove(dir);
@@ -402,8 +403,8 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Runs the line where nobody attacks: what it makes at the path and below it, and why it did
-    /// not end as it should.
+    /// Runs the line without an attack; returns what it makes at the path and below it, and the
+    /// reason if it did not end as it should.
     fn in_peace(&self, leaf: &Leaf, reach: &Reach) -> (Vec<PathBuf>, Option<String>) {
         self.begin();
         let path = match reach.honest {
@@ -436,7 +437,7 @@ impl<'a> Place<'a> {
         (made, (!is_well).then(why))
     }
 
-    /// Attacks the path; what came of it, and the command line.
+    /// Attacks the path; returns the effects and the command line.
     fn attack(
         &self,
         leaf: &Leaf,
@@ -478,7 +479,7 @@ impl<'a> Place<'a> {
         (seen, shown(&leaf.line(reach, Path::new(&self.named(&path)))))
     }
 
-    /// A path below this place, from there.
+    /// Returns a path below this place, relative to it.
     fn named(&self, path: &Path) -> String {
         let dir = self.safe.parent().unwrap_or(&self.safe);
         path.strip_prefix(dir).unwrap_or(path).display().to_string()
@@ -516,8 +517,8 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Whether that is as it should be here: a judgement, a copy that names each file that it could not
-/// copy, with a hint, or an end by the interrupt, which a shell shows as 130.
+/// Returns whether a fault is acceptable here: a judgement, a copy that names each file that it
+/// could not copy, with a hint, or an end by the interrupt, which a shell shows as 130.
 fn is_fine(fault: &Fault, ended: &Ended) -> bool {
     let count = |word: &str| ended.stderr.lines().filter(|line| line.starts_with(word)).count();
     let errors = count("error: ");
@@ -529,13 +530,13 @@ fn is_fine(fault: &Fault, ended: &Ended) -> bool {
     }
 }
 
-/// Whether the attack leads to a file that root neither named nor linked to.
+/// Returns whether the attack leads to a file that root neither named nor linked to.
 fn is_led(attack: Attack, honest: Honest, owner: Owner) -> bool {
     let is_foreign = attack == Attack::LinksWithin && !matches!(honest, Honest::Tree(_));
     owner != Owner::Root && (is_foreign || attack.is_race() && !honest.is_read())
 }
 
-/// The names that come to be below `dir` until it is over.
+/// Returns the names that appear below `dir` until `is_over` is set.
 fn watch(dir: &Path, is_over: &AtomicBool) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     loop {
@@ -552,7 +553,7 @@ fn watch(dir: &Path, is_over: &AtomicBool) -> Vec<PathBuf> {
     }
 }
 
-/// Plants links whose names hold the number of the process, which all may read.
+/// Plants links whose names contain the process ID, which all users may read.
 fn link_late(dir: &Path, made: &[PathBuf], pid: u32, victim: &Path) {
     let names = made
         .iter()

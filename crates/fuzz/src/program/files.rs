@@ -1,5 +1,5 @@
 //! Every kind of file that the program reads, damaged: bytes flipped, cut, moved and exchanged,
-//! lengths at their limits, and checksums computed again where a format has one.
+//! lengths at their limits, and checksums recomputed where a format has one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use super::{MEMORY_BYTES_MAX, Outcome, Wanted, copy, each};
 use crate::mutate::Corpus;
 use crate::targets::{flash, imports, instance, offload, recording, reduce, scans, seal, workload};
 
-/// The file or directory that a command reads.
+/// Name of the file or directory that a command reads.
 const IT: &str = "it";
-/// What a command may write is removed before the next.
+/// Name of a command's output, which is removed before the next command.
 const OUT: &str = "out";
 
 type Bytes = Vec<u8>;
@@ -24,11 +24,11 @@ pub struct Class {
     pub name: &'static str,
     from: Origin,
     seal: fn(&[u8]) -> Bytes,
-    /// They take turns.
+    /// Commands that read it, in turn.
     commands: &'static [&'static [&'static str]],
 }
 
-/// Where valid files come from.
+/// Origin of valid files.
 #[derive(Debug)]
 enum Origin {
     /// This file of this recording.
@@ -96,7 +96,7 @@ const COUNTERS: &[&[&str]] = &[
     &["offload", "model", "--fit", IT, "--cells", "2"],
     &["offload", "model", "--fit", IT, "--json"],
 ];
-/// Nothing is at that port: what is right in the file ends there.
+/// Nothing listens at that port, so a valid file gets no further.
 const CONF: &[&[&str]] = &[
     &["run", "--conf", IT, "--target", "postgres://nobody@127.0.0.1:1/none"],
     &["run", "--conf", IT, "--target", "mysql://nobody@127.0.0.1:1"],
@@ -119,7 +119,7 @@ const fn class(
     Class { name, from, seal: as_it_is, commands }
 }
 
-/// One whose files end in a checksum.
+/// Makes a class of files that end in a checksum.
 const fn table(
     name: &'static str,
     from: Origin,
@@ -167,7 +167,7 @@ pub const CLASSES: &[Class] = &[
     class("instance-blocks", Seeds(instance::blocks), DATA),
 ];
 
-/// The directory in which the program is started, and what is written in it.
+/// The directory in which the program is started, and the files in it.
 struct Place {
     dir: TempDir,
     /// The file that is damaged.
@@ -215,7 +215,7 @@ impl Class {
         let mut outcome = Outcome { class: self.name.to_owned(), ..Outcome::default() };
         for number in 0..wanted.inputs {
             let input = corpus.input(wanted.seed, number);
-            // A file as it was made stays one: its checksum says which file of which size it is.
+            // A seed stays as it was made: its checksum says which file of which size it is.
             let is_seed = number < place.seeds.len() as u64;
             let input = if is_seed { input } else { (self.seal)(&input) };
             let command = self.commands[number as usize % self.commands.len()];
@@ -255,7 +255,7 @@ pub fn fixture(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Tries the classes of these names, or all.
+/// Tries the classes of these names, or all classes.
 pub fn run(names: &[String], wanted: &Wanted) -> Vec<Outcome> {
     let chosen = |class: &&Class| names.is_empty() || names.iter().any(|name| name == class.name);
     let classes: Vec<&Class> = CLASSES.iter().filter(chosen).collect();

@@ -1,8 +1,9 @@
-//! Options that nobody puts together, drawn from the declarations of the command line: each with a
-//! value that fits, one at a limit, or one that makes no sense.
+//! Options that no one combines, drawn from the declarations of the command line: each with a value
+//! that fits, one at a limit, or one that makes no sense.
 //!
-//! Everything named lies in a directory made for it: no device, no server, no file of anybody. What
-//! would measure for long is interrupted. Afterwards the directory must hold what it held.
+//! Everything named is in a directory made for it: no device, no server, no file of another user. A
+//! command that would measure for long is interrupted. Afterwards the directory must hold what it
+//! held before.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +19,7 @@ use super::{Outcome, Wanted, each};
 use crate::mutate::ODD_NUMBERS;
 use crate::targets::{flash, imports, reduce, workload};
 
-/// What the program may write to: everything else must stay as it was.
+/// Name that the program may write to; everything else must stay as it was.
 const OUT: &str = "out";
 /// The default of `--runs-dir`.
 const RUNS: &str = "blockstone-runs";
@@ -90,7 +91,7 @@ const PAIRS: &[&str] = &[
 ];
 const ADDRESSES: &[&str] = &["127.0.0.1:0", "[::1]:0", "0.0.0.0:0", "127.0.0.1", "x:1"];
 
-/// A command without commands below it, by its words.
+/// A command without subcommands, and its words.
 struct Leaf {
     words: Vec<String>,
     command: Command,
@@ -108,10 +109,10 @@ fn leaves(words: &[String], command: &Command, found: &mut Vec<Leaf>) {
     }
 }
 
-/// Tries the verbs of these names, or all, each with as many combinations as are wanted.
+/// Tries the verbs of these names, or all verbs, each with as many combinations as are wanted.
 pub fn run(names: &[String], wanted: &Wanted) -> Vec<Outcome> {
     let mut declarations = blockstone_cli::declarations();
-    // Options of all verbs reach the verbs.
+    // Adds the options of all verbs to each verb.
     declarations.build();
     let mut all = Vec::new();
     leaves(&[], &declarations, &mut all);
@@ -135,7 +136,7 @@ impl Leaf {
             outcome.add(&ended);
             let may_leave = ["--keep", "--generate"].iter().any(|word| arguments.contains(word));
             let mut after = held(place.path());
-            // What is to be written is the last that is named.
+            // The output is the last path named.
             if let Some(target) = arguments.last().filter(|_| self.writes_to_last()) {
                 let is_meant = |name: &String| Path::new(name).starts_with(target);
                 after.retain(|name, _| !is_meant(name));
@@ -153,18 +154,20 @@ impl Leaf {
         outcome
     }
 
-    /// Whether it writes to the last of its arguments.
+    /// Returns whether it writes to the last of its arguments.
     fn writes_to_last(&self) -> bool {
         let last = self.command.get_arguments().filter(|arg| arg.is_positional()).last();
         last.and_then(Purpose::of).is_some_and(|it| matches!(it, Purpose::Copy | Purpose::Output))
     }
 
-    /// The words of the command, up to six options, and most of the arguments that it wants.
+    /// Returns the words of the command, up to six options, and most of the arguments that it
+    /// wants.
     fn combination(&self, rng: &mut Rng) -> Vec<String> {
         let mut words = self.words.clone();
-        // With one value that makes no sense, nothing behind the command line is reached.
+        // With one value that makes no sense, nothing beyond the command line is reached.
         let is_odd = rng.below(2) == 0;
-        // Colours are what a terminal obeys, and the only thing of the kind that is ever printed.
+        // Colours are escape sequences that a terminal obeys, and the only ones that are ever
+        // printed.
         let hidden = ["help", "version", "color"];
         let is_tried = |arg: &&Arg| !hidden.contains(&arg.get_id().as_str());
         let all: Vec<&Arg> = self.command.get_arguments().filter(is_tried).collect();
@@ -200,7 +203,7 @@ fn pick(rng: &mut Rng, of: &[&str]) -> String {
     of[rng.below(of.len() as u64) as usize].to_owned()
 }
 
-/// A value by what the help calls it; if `is_odd`, maybe one that does not fit.
+/// Returns a value according to its name in the help; if `is_odd`, maybe one that does not fit.
 fn value(arg: &Arg, is_odd: bool, rng: &mut Rng) -> String {
     let possible = arg.get_possible_values();
     if !(possible.is_empty() || is_odd && rng.below(8) == 0) {
@@ -238,10 +241,10 @@ fn value(arg: &Arg, is_odd: bool, rng: &mut Rng) -> String {
     }
 }
 
-/// Makes what the values name, and removes what the program was allowed to write.
+/// Makes the files that the values name, and removes what the program was allowed to write.
 ///
 /// # Panics
-/// Where files cannot be made in `dir`.
+/// If files cannot be made in `dir`.
 pub fn prepare(dir: &Path) {
     let all = "temporary files can be made";
     for name in [OUT, RUNS] {
@@ -274,7 +277,7 @@ pub fn prepare(dir: &Path) {
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, mode).expect(all);
 }
 
-/// Everything below `dir` but what may be written to: a path and its content.
+/// Returns everything below `dir` except what may be written to, as path and content.
 fn held(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut held = BTreeMap::new();
     let mut left = vec![dir.to_owned()];

@@ -1,7 +1,7 @@
 //! Every kind of page in a real browser: the pointer on every chart, every button pressed, every
-//! table sorted and filtered, every chart over time brushed. What appears must be words and
-//! numbers, and what is drawn must stay within its chart. With `BLOCKSTONE_PAGES=DIR` the pages
-//! stay in DIR, to be looked at.
+//! table sorted and filtered, every chart over time brushed. Text that appears must be words and
+//! numbers, and shapes must stay within their chart. With `BLOCKSTONE_PAGES=DIR` the pages are kept
+//! in DIR for inspection.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ fn every_page_answers_to_the_mouse() {
     assert!(tips > 500, "{tips} tooltips");
 }
 
-/// Headings that are in the text of a command however narrow the terminal is.
+/// Headings that are in the output of a command however narrow the terminal is.
 const ANSWERS: &[(&str, &[&str])] =
     &[("compare run sqlite", &["A", "B", "B ÷ A", "result"]), ("trace sql.trc", &["text"])];
 
@@ -113,7 +113,7 @@ fn text_keeps_to_the_width_and_has_its_answers() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// The page that a command makes in the directory of the fixtures.
+/// Returns the page that a command makes in the directory of the fixtures.
 fn page(dir: &Path, arguments: &[&str]) -> Result<String, String> {
     let mut command = Command::new(blockstone_binary());
     let ran = run(command.current_dir(dir).args(arguments).args(["--html", "page.html"]));
@@ -128,7 +128,8 @@ fn page(dir: &Path, arguments: &[&str]) -> Result<String, String> {
     Ok(page)
 }
 
-/// Visits all of a page; the faults that show, and how many tooltips were read.
+/// Script that visits everything on a page; returns the faults that show and the number of tooltips
+/// that were read.
 const TOUR: &str = r#"
 const faults = new Set();
 const wrong = /\[object|undefined|NaN|Infinity|^\s*$/;

@@ -12,40 +12,40 @@ use std::time::{Duration, Instant};
 use blockstone_sys::{process, usage};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// What the program may take for a file that is not larger than this by itself.
+/// Memory that the program may take for a file that is not larger than this itself.
 pub const MEMORY_BYTES_MAX: u64 = 512 << 20;
-/// For files of at most some 100 KiB, on a machine where others use the processors.
+/// Time limit for files of at most some 100 KiB, on a machine where others use the processors.
 const LIMIT_S: u64 = 60;
-/// After this time a program that may measure for long is interrupted.
+/// Time after which a program that may measure for long is interrupted.
 const MEASURING_S: u64 = 2;
-/// For its end after that, on a machine where others use the processors.
+/// Time limit for its end after that, on a machine where others use the processors.
 const ENDING_S: u64 = 60;
-/// Lines of an error: what, a hint, and at most some notes before them.
+/// Maximum number of lines of an error: the error, a hint, and some notes before them.
 const ERROR_LINES_MAX: usize = 12;
 const ERROR_BYTES_MAX: usize = 8 << 10;
 const INTERRUPTED: i32 = 130;
 
-/// How the program ended.
+/// Result of one start of the program.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    /// None when a signal ended it.
+    /// `None` if a signal ended it.
     pub code: Option<i32>,
     pub took: Duration,
-    /// Its largest resident set, or that of the fuzzer if that is larger.
+    /// Its peak resident set, or that of the fuzzer if that is larger.
     pub memory_peak_bytes: u64,
-    /// Whether that is more than the fuzzer ever had itself.
+    /// Whether that is more than the fuzzer itself ever had.
     pub memory_is_its_own: bool,
     how: String,
-    /// It did not end by itself.
+    /// Whether it did not end on its own.
     was_killed: bool,
     stdout: Vec<u8>,
     pub stderr: String,
 }
 
-/// Why that is a finding.
+/// Reason why the result is a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Where.
+    /// Source location.
     Panic(String),
     Abort(String),
     Hang,
@@ -63,25 +63,25 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Where and how the program is started.
+/// Parameters of a start of the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Start<'a> {
     pub binary: &'a Path,
     pub dir: &'a Path,
-    /// Receives what it prints.
+    /// Directory that receives its output.
     pub beside: &'a Path,
-    /// Whether it may go on for ever, and is interrupted after a while.
+    /// Whether it may run for ever, and is interrupted after a while.
     pub measures: bool,
 }
 
 impl Start<'_> {
-    /// Runs the program; nothing of the environment reaches it.
+    /// Runs the program; it inherits nothing from the environment.
     pub fn run(&self, arguments: &[&str]) -> io::Result<Ended> {
         let (out, err) = (self.beside.join("stdout"), self.beside.join("stderr"));
         let mut command = Command::new("timeout");
         if self.measures {
             // In the foreground: otherwise it signals the child and its group, and a second
-            // interrupt ends the program at once.
+            // interrupt ends the program immediately.
             let limit = format!("--kill-after={LIMIT_S}");
             command.args(["--foreground", "--preserve-status", "--signal=INT"]);
             command.args([&limit, &MEASURING_S.to_string()]);
@@ -92,7 +92,7 @@ impl Start<'_> {
         let child = self.prepared(command.arg(self.binary).args(arguments))?.spawn()?;
         let ended = process::wait(child)?;
         let took = started.elapsed();
-        // `timeout` hands a signal that ended its child on, as a code or by ending itself.
+        // `timeout` passes on a signal that ended its child, as a code or by ending itself.
         let is_own = |code: &i32| *code < 128 || *code == INTERRUPTED && self.measures;
         Ok(Ended {
             code: ended.status.code().filter(is_own),
@@ -106,8 +106,8 @@ impl Start<'_> {
         })
     }
 
-    /// The same without another process between: `begun` is told its number as soon as it runs.
-    /// What it takes of memory is not measured.
+    /// Like [`Self::run`], but without another process in between; `begun` is called with the
+    /// process ID as soon as the program runs. Memory use is not measured.
     pub fn attacked(&self, arguments: &[OsString], begun: impl FnOnce(u32)) -> io::Result<Ended> {
         let started = Instant::now();
         let mut child = self.prepared(Command::new(self.binary).args(arguments))?.spawn()?;
@@ -137,8 +137,8 @@ impl Start<'_> {
             .stderr(File::create(self.beside.join("stderr"))?))
     }
 
-    /// Waits for it, interrupts it when it has measured for long enough, and kills it in the end:
-    /// how it ended, and whether by that.
+    /// Waits for the child, interrupts it when it has measured for long enough, and finally kills
+    /// it. Returns how it ended, and whether it was killed.
     fn end_of(&self, child: &mut Child, started: Instant) -> io::Result<(ExitStatus, bool)> {
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let mut interrupt_after = self.measures.then_some(Duration::from_secs(MEASURING_S));
@@ -162,7 +162,7 @@ impl Start<'_> {
 }
 
 impl Ended {
-    /// The first thing about it that must not be.
+    /// Returns the first thing about the result that must not be.
     pub fn fault(&self) -> Option<Fault> {
         if let Some((_, at)) = self.stderr.split_once("panicked at ") {
             let place = at.lines().next().unwrap_or_default().trim_end_matches(':');
@@ -184,12 +184,13 @@ impl Ended {
         raw.map(|(name, _)| Fault::Odd(format!("{name} holds what a terminal obeys")))
     }
 
-    /// Whether that is a table of CSV, which another program gets as it is: its lines end in CR LF.
+    /// Returns whether the stream is a CSV table, which another program gets unchanged: its lines
+    /// end in CR LF.
     fn is_table(&self, stream: &str) -> bool {
         stream == "stdout" && self.stdout.ends_with(b"\r\n")
     }
 
-    /// What is wrong with the error that it prints.
+    /// Returns what is wrong with the error that the program printed.
     fn unclear(&self) -> Option<String> {
         let is = |word: &str| self.stderr.lines().filter(|line| line.starts_with(word)).count();
         let (errors, hints) = (is("error: "), is("hint: "));
@@ -204,7 +205,7 @@ impl Ended {
     }
 }
 
-/// Whether a terminal would obey some of it, or show it in another direction.
+/// Returns whether a terminal would obey some of the bytes, or show them in another direction.
 fn is_raw(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     text.chars().any(|c| {
@@ -239,7 +240,7 @@ mod tests {
         let panic = "thread 'main' panicked at crates/x.rs:7:5:\nno\n";
         let place = Fault::Panic("crates/x.rs:7:5".to_owned());
         assert_eq!(ended(Some(101), "", panic).fault(), Some(place.clone()));
-        // A panic of a thread that nobody looked at.
+        // A panic of a thread whose result was never looked at.
         assert_eq!(ended(Some(0), "", panic).fault(), Some(place));
         let abort = Fault::Abort("signal: 6".to_owned());
         assert_eq!(ended(None, "", "").fault(), Some(abort));

@@ -1,4 +1,4 @@
-//! What copies leave beside their targets, and the manifests that they write.
+//! Files that copies leave next to their targets, and the manifests that they write.
 
 use std::path::PathBuf;
 

@@ -44,7 +44,8 @@ pub fn traces() -> Vec<Vec<u8>> {
     [MSR, BLKPARSE, FIO_3, FIO_2, DISKSIM].map(|text| text.as_bytes().to_vec()).into()
 }
 
-/// A trace of a small and of the largest device, in the format it looks like and in every other.
+/// Reads a trace for a small and for the largest device, in the format that it looks like and in
+/// every other.
 pub fn trace(input: &[u8]) -> bool {
     let text = String::from_utf8_lossy(input);
     let mut taken = false;
@@ -61,7 +62,7 @@ pub fn trace(input: &[u8]) -> bool {
     taken
 }
 
-/// A drive that falls from 2 GB/s to 0.5, with reads in between.
+/// Returns a log of a drive that falls from 2 GB/s to 0.5 GB/s, with reads in between.
 pub fn logs() -> Vec<Vec<u8>> {
     let line = |second: u32| {
         let value = if second < 20 { 2_000_000 } else { 500_000 + second % 7 };
@@ -71,7 +72,7 @@ pub fn logs() -> Vec<Vec<u8>> {
     vec![lines.into_bytes()]
 }
 
-/// A log, and what a small device makes of it.
+/// Reads a log, and fits a small device to it.
 pub fn log(input: &[u8]) -> bool {
     let log = fio::read_log(&String::from_utf8_lossy(input), 1024.0);
     assert!(log.samples.iter().all(|sample| sample.duration_s > 0.0 && sample.bytes >= 0.0));

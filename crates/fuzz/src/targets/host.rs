@@ -11,7 +11,7 @@ use blockstone_sys::{account, proc};
 
 use crate::scratch::{self, put};
 
-/// Files of a machine; an input is their texts with a zero behind each.
+/// Files of a machine; an input is their texts, each followed by a zero byte.
 const FILES: &[(&str, &str)] = &[
     (
         "/sys/class/block/vda/stat",
@@ -37,7 +37,7 @@ pub fn pages() -> Vec<Vec<u8>> {
     vec![FILES.iter().flat_map(|(_, text)| [text.as_bytes(), b"\0"]).flatten().copied().collect()]
 }
 
-/// Every probe that reads texts, at three ticks: these, the next ones, these again.
+/// Runs every probe that reads texts, at three ticks: these texts, the next ones, these again.
 pub fn probes(input: &[u8]) -> bool {
     let pages = Pages::default();
     let context = Context::of_pages(pages.clone());
@@ -90,7 +90,7 @@ pub fn process_files() -> Vec<Vec<u8>> {
     vec![PROCESS.iter().flat_map(|(_, text)| [text.as_bytes(), b"\0"]).flatten().copied().collect()]
 }
 
-/// What is read of one process, its control groups and its mounts.
+/// Reads the files of one process, its control groups and its mounts.
 pub fn process(input: &[u8]) -> bool {
     let root = scratch::dir("process", |root| {
         for (path, _) in PROCESS {
@@ -109,7 +109,7 @@ pub fn process(input: &[u8]) -> bool {
     true
 }
 
-/// A SMART log with all its counters, and a log of OCP.
+/// Returns a SMART log with all its counters, and an OCP log.
 pub fn log_pages() -> Vec<Vec<u8>> {
     let mut health = vec![0; 512];
     for (index, byte) in health[..192].iter_mut().enumerate() {

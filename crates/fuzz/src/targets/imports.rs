@@ -15,7 +15,7 @@ use crate::scratch;
 /// One input in this many is also written as a recording, which takes ten times as long.
 const RECORDED: usize = 16;
 
-/// A file of any of the formats; they are told apart by their content.
+/// Reads a file of any of the formats, which are told apart by their content.
 pub fn import(input: &[u8]) -> bool {
     let Ok(import) = Import::read(&[scratch::file("import", input)]) else { return false };
     import.summary();
@@ -28,7 +28,7 @@ pub fn import(input: &[u8]) -> bool {
     true
 }
 
-/// What databases kept of their load: the reading of one file, and the series of several.
+/// Reads the load that databases recorded: from one file, and as a series of several.
 pub fn load(input: &[u8]) -> bool {
     let text = String::from_utf8_lossy(input);
     let Ok(report) = blockstone_import::read("fuzz", &text, Names::Hidden { salt: b"" }) else {
@@ -38,7 +38,7 @@ pub fn load(input: &[u8]) -> bool {
     true
 }
 
-/// An HTML table whose first row are headings.
+/// Returns an HTML table whose first row is headings.
 fn table(summary: &str, rows: &[&[&str]]) -> String {
     let mut text = format!("<table border=\"0\" summary=\"{summary}\">");
     for (index, row) in rows.iter().enumerate() {
@@ -135,7 +135,7 @@ DB_NAME    A
 ~~END-MAIN-METRICS~~
 ";
 
-/// One of each layout, as small as it can be.
+/// Returns one file of each layout, as small as it can be.
 pub fn loads() -> Vec<Vec<u8>> {
     let [html, global] = html_loads();
     let awr = STATSPACK.replace("STATSPACK", "WORKLOAD REPOSITORY");
@@ -272,7 +272,7 @@ pub fn iostat() -> Vec<Vec<u8>> {
     vec![text.into_bytes()]
 }
 
-/// All formats through gzip.
+/// Returns all formats, compressed with gzip.
 pub fn compressed() -> Vec<Vec<u8>> {
     let seeds = [collectl(), sar(), iostat(), iostat_json()].concat();
     let compressed = seeds.iter().map(|seed| {

@@ -1,5 +1,5 @@
-//! What the disks of the miniature instance hold: headers and maps of the group, control file,
-//! redo, blocks; and the stamps of test files.
+//! Contents of the miniature instance's disks: headers and maps of the group, control file, redo,
+//! blocks; and the stamps of test files.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -20,12 +20,12 @@ const DISK_BYTES: u64 = 64 << 20;
 const INSTANCE: u64 = 0x1d;
 /// Bytes of a map slot that are fuzzed; the map of these few files is shorter.
 const MAP_BYTES: usize = 4096;
-/// Bytes of a copy of the control file that say something; zeros and a checksum follow.
+/// Meaningful bytes of a copy of the control file; zeros and a checksum follow.
 const CONTROL_BYTES: usize = 160;
 
 type Content = BTreeMap<u64, Box<[u8]>>;
 
-/// A disk in memory: pages that were written, over those of an image, over zeros.
+/// A disk in memory: written pages, over those of an image, over zeros.
 #[derive(Debug, Default)]
 struct MemoryDisk {
     image: Arc<Content>,
@@ -104,7 +104,7 @@ fn open_spec() -> OpenSpec {
     OpenSpec { cache: Bytes::mib(1), log_buffer: Bytes::kib(128), ..OpenSpec::default() }
 }
 
-/// A disk with an instance that was not shut down: redo is waiting.
+/// Returns a disk with an instance that was not shut down: redo is waiting.
 fn image() -> &'static Arc<Content> {
     static IMAGE: OnceLock<Arc<Content>> = OnceLock::new();
     IMAGE.get_or_init(|| Arc::new(make_image().expect("an instance fits into memory")))
@@ -134,11 +134,11 @@ fn open(disk: Arc<MemoryDisk>) -> Option<DiskGroup> {
     DiskGroup::open_on(vec![disk]).ok()
 }
 
-/// A header, and a map as it is in a slot.
+/// Returns a header, and a map as it is in a slot.
 pub fn groups() -> Vec<Vec<u8>> {
     let mut seed = vec![0; PAGE + MAP_BYTES];
     disk().read_at(0, &mut seed[..PAGE]).expect("the disk is larger");
-    // Both slots hold a map; the newer one is in that of its sequence.
+    // Both slots hold a map; the newer one is in the slot of its sequence.
     let slots: Vec<u64> = image().keys().copied().filter(|at| is_map(&image()[at])).collect();
     let newest = slots.into_iter().max_by_key(|at| image()[at][32]).unwrap_or(PAGE as u64);
     disk().read_at(newest, &mut seed[PAGE..]).expect("the disk is larger");
@@ -149,7 +149,7 @@ fn is_map(page: &[u8]) -> bool {
     page.starts_with(b"BLKSTMAP")
 }
 
-/// A disk with another header and map: opened, and a block of each file read.
+/// Opens a disk with another header and map, and reads a block of each file.
 pub fn group(input: &[u8]) -> bool {
     let mut bytes = input.to_vec();
     bytes.resize(PAGE + MAP_BYTES, 0);
@@ -173,7 +173,8 @@ pub fn group(input: &[u8]) -> bool {
     true
 }
 
-/// Length and checksum of what follows a frame: magic, version, length, checksum.
+/// Recomputes the checksum of the content that follows a frame of magic, version, length and
+/// checksum.
 fn seal_frame(bytes: &mut [u8]) {
     let len = u32::from_le_bytes([bytes[12], bytes[13], bytes[14], bytes[15]]) as usize;
     if let Some(content) = bytes.get(24..24_usize.saturating_add(len)) {
@@ -181,7 +182,7 @@ fn seal_frame(bytes: &mut [u8]) {
     }
 }
 
-/// A copy of the control file.
+/// Returns a copy of the control file.
 pub fn controls() -> Vec<Vec<u8>> {
     let control = open(disk()).and_then(|group| group.file("control").ok());
     let control = control.expect("the image has an instance");
@@ -195,7 +196,8 @@ pub fn control(input: &[u8]) -> bool {
     Instance::inspect(&group).is_ok()
 }
 
-/// The group with this in every copy: of different ones the newest would be taken.
+/// Returns the group with this control file in every copy: of different ones the newest would be
+/// taken.
 fn with_control(input: &[u8]) -> Option<DiskGroup> {
     let group = open(disk())?;
     let mut copy = input.to_vec();
@@ -206,7 +208,7 @@ fn with_control(input: &[u8]) -> Option<DiskGroup> {
     Some(group)
 }
 
-/// The control file alone, and with the blocks of redo behind each other.
+/// Returns the control file followed by blocks of redo, and the control file alone.
 pub fn logs() -> Vec<Vec<u8>> {
     let log = open(disk()).and_then(|group| group.file("redo-0").ok());
     let log = log.expect("the image has an instance");
@@ -243,7 +245,7 @@ fn seal_redo(id: u64, block: &mut [u8]) {
     put(block, 40, sum);
 }
 
-/// A redo block of three kinds of records.
+/// Returns a redo block with three kinds of records.
 pub fn redo_blocks() -> Vec<Vec<u8>> {
     let row = blocks().swap_remove(0);
     let mut records = Vec::new();
@@ -256,7 +258,7 @@ pub fn redo_blocks() -> Vec<Vec<u8>> {
     let sealed = |records: &[u8]| {
         let mut block = vec![0; REDO_HEADER_BYTES + records.len().max(PAGE - REDO_HEADER_BYTES)];
         block[REDO_HEADER_BYTES..][..records.len()].copy_from_slice(records);
-        // An image goes on in the next block.
+        // An image continues in the next block.
         let payload_bytes = records.len().min(PAGE - REDO_HEADER_BYTES);
         let header = RedoHeader { address: 0, first: Lsn(1), index: 0, blocks: 1, payload_bytes };
         header.seal(INSTANCE, &mut block);
@@ -265,7 +267,7 @@ pub fn redo_blocks() -> Vec<Vec<u8>> {
     vec![sealed(&records), sealed(&image)]
 }
 
-/// A redo block, and all its bytes as records that are applied to a block.
+/// Reads a redo block, and applies all its bytes as records to a block.
 pub fn redo(input: &[u8]) -> bool {
     let mut block = input.to_vec();
     block.resize(block.len().max(REDO_BLOCK_BYTES), 0);
@@ -280,7 +282,7 @@ pub fn redo(input: &[u8]) -> bool {
     whole.is_some()
 }
 
-/// Blocks of both tables.
+/// Returns blocks of both tables.
 pub fn blocks() -> Vec<Vec<u8>> {
     [Table::Rows, Table::Scan]
         .map(|table| {
@@ -308,7 +310,7 @@ pub fn block(input: &[u8]) -> bool {
     sound
 }
 
-/// A stamped block of a test file.
+/// Returns a stamped block of a test file.
 pub fn stamps() -> Vec<Vec<u8>> {
     let mut block = vec![0; PAGE];
     stamp::seal(&mut block, 0xf11e, 0, 3);

@@ -1,4 +1,4 @@
-//! What sides of a check say to each other, and the log that a witness makes of it.
+//! Messages between the sides of a check, and the log that a witness makes of them.
 
 use blockstone_check::coherence::findings::{ReadMode, WriteMode};
 use blockstone_check::coherence::{Ask, Reply};
@@ -48,7 +48,7 @@ pub fn conversations() -> Vec<Vec<u8>> {
     vec![ranks, log, answers]
 }
 
-/// The sums of frames and their texts.
+/// Recomputes the checksums of frames and of their texts.
 fn sealed(input: &[u8]) -> Vec<u8> {
     let mut bytes = input.to_vec();
     let mut at = 0;
@@ -68,7 +68,7 @@ fn sealed(input: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Reads it as each side would.
+/// Reads the input as each side would.
 pub fn talk(input: &[u8]) -> bool {
     let bytes = sealed(input);
     let (ledger, good) = Ledger::replay(&mut &bytes[..]).expect("memory can be read");

@@ -1,9 +1,9 @@
-//! Tables of counters of a storage that filters rows.
+//! Tables of counters of storage that filters rows.
 
 use blockstone_offload::fit::{Measured, fit, most_returned};
 use blockstone_offload::{Unit, counters};
 
-/// Two instances that change places, and a run by itself.
+/// Run `a` with two instances that swap places, and a run `b` of one instance.
 const COUNTERS: &str = "run,time,instance,statistic,value,unit\n\
     a,0,1,physical read total bytes,10,GiB\n\
     a,0,1,cell physical IO bytes eligible for predicate offload,9,GiB\n\
@@ -35,7 +35,7 @@ pub fn tables() -> Vec<Vec<u8>> {
     vec![COUNTERS.into(), PLAIN.into()]
 }
 
-/// Reads them, and balances the machine that they are of.
+/// Reads the counters, and balances the machine that they belong to.
 pub fn table(input: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(input) else { return false };
     let Ok(read) = counters::read(text, Unit::Bytes) else { return false };

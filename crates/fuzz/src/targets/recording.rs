@@ -18,7 +18,7 @@ const SERIES: &str = "series/block.parquet";
 const HISTOGRAMS: &str = "histograms.parquet";
 const EVENTS: &str = "events.parquet";
 
-/// A calibration of two points, a few seconds each.
+/// Builds a calibration of two points, a few seconds each.
 fn build(parent: &Path) -> PathBuf {
     let dir = parent.join("run");
     let mut recording =
@@ -38,13 +38,13 @@ fn build(parent: &Path) -> PathBuf {
     dir
 }
 
-/// One of its files as it was written.
+/// Returns one of its files as it was written.
 fn seed(file: &str) -> Vec<Vec<u8>> {
     let dir = tempfile::tempdir().expect("temporary files can be made");
     vec![get(&build(dir.path()).join(file))]
 }
 
-/// The recording with this content of one file.
+/// Returns the path of a recording with this content in one file.
 fn with(name: &'static str, file: &str, content: &[u8]) -> PathBuf {
     let run = scratch::dir(name, |dir| drop(build(dir))).join("run");
     put(&run.join(file), content);
@@ -60,7 +60,7 @@ pub fn manifest(input: &[u8]) -> bool {
     if read_manifest(&run).is_err() {
         return false;
     }
-    // That its tables belong to another recording is seen later.
+    // Tables that belong to another recording are noticed later.
     if let Ok(recording) = Recording::open(&run) {
         recording.warnings();
     }
@@ -98,7 +98,7 @@ pub fn histograms(input: &[u8]) -> bool {
     true
 }
 
-/// What reports ask of a histogram.
+/// Uses a histogram as reports do.
 fn use_histogram(histogram: &LatencyHistogram) {
     let mut all = LatencyHistogram::new();
     all.merge(histogram);
@@ -111,7 +111,7 @@ fn use_histogram(histogram: &LatencyHistogram) {
     all.buckets().for_each(drop);
 }
 
-/// HdrHistogram's V2, of none, one and many latencies.
+/// Returns HdrHistogram V2 encodings of no, one and many latencies.
 pub fn encodings() -> Vec<Vec<u8>> {
     let of = |latencies: &[u64]| {
         let mut histogram = LatencyHistogram::new();
@@ -138,7 +138,7 @@ pub fn events(input: &[u8]) -> bool {
     Recording::open(&run).is_ok_and(|recording| recording.events().is_ok())
 }
 
-/// All that is derived of a recording whose manifest is altered.
+/// Derives everything from a recording whose manifest is altered.
 pub fn judge(input: &[u8]) -> bool {
     let run = with("judge", MANIFEST, input);
     let Ok(recording) = Recording::open(&run) else { return false };

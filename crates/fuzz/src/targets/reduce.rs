@@ -12,7 +12,7 @@ pub fn model(input: &[u8]) -> bool {
     Model::parse("fuzz", text).is_ok()
 }
 
-/// Two pages of each format.
+/// Returns two pages of each format.
 pub fn pages() -> Vec<Vec<u8>> {
     let mut seeds = vec![innodb(), oracle(), postgres()];
     let instance = super::instance::blocks().concat();
@@ -50,7 +50,7 @@ fn innodb() -> Vec<u8> {
     first[54..58].copy_from_slice(&3_u32.wrapping_shl(6).to_be_bytes());
     leaf[42] = 0x80;
     leaf[55] = 5;
-    // Five rows of 40 bytes in a chain, each with a plausible pair behind a key of 4 bytes.
+    // Five rows of 40 bytes in a chain, each with a plausible pair after a key of 4 bytes.
     leaf[97..99].copy_from_slice(&101_u16.to_be_bytes());
     for row in 0..5_usize {
         let at = 200 + row * 40;
@@ -81,7 +81,7 @@ fn postgres() -> Vec<u8> {
     [page(5), page(9)].concat()
 }
 
-/// What a scan does with a file: recognise it, then look at its pages.
+/// Does what a scan does with a file: recognises it, then looks at its pages.
 pub fn page(input: &[u8]) -> bool {
     let mut fields = Fields::default();
     let mut known = false;

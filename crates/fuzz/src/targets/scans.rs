@@ -1,4 +1,4 @@
-//! A saved scan.
+//! Files of a saved scan.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub const DOCUMENT: &str = "scan.json";
 pub const FINGERPRINTS: &str = "fingerprints.1.parquet";
 pub const SETS: &str = "file_sets.1.parquet";
 
-/// A scan of three small files with copies, zeros and pages of a database.
+/// Makes a scan of three small files with copies, zeros and pages of a database.
 pub fn build(parent: &Path) -> PathBuf {
     let (data, saved) = (parent.join("data"), parent.join("saved"));
     fs::create_dir(&data).expect("temporary files can be made");

@@ -1,4 +1,4 @@
-//! Requests of what scrapes metrics, or is taken for it.
+//! Requests of programs that scrape metrics, or are taken for such.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use blockstone_watch::{Access, Listen, Listener, Paths};
 
-/// A listener that does not answer for so long does not answer at all.
+/// Time after which a listener that has not answered is taken not to answer at all.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 const METRICS: &str = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
@@ -23,8 +23,8 @@ pub fn requests() -> Vec<Vec<u8>> {
     [METRICS, post, chunked, &two].map(|text| text.as_bytes().to_vec()).into()
 }
 
-/// Sends a request; the listener answers it, or the next one at least. Says whether this one was
-/// understood, whether or not it is served.
+/// Sends a request; the listener must answer it, or at least the next one. Returns whether this one
+/// was understood, whether or not it is served.
 pub fn scrape(input: &[u8]) -> bool {
     static LISTENER: OnceLock<Listener> = OnceLock::new();
     let listener = LISTENER.get_or_init(|| {
@@ -34,7 +34,7 @@ pub fn scrape(input: &[u8]) -> bool {
         Listener::start(listen).expect("a port is free")
     });
     let address = listener.address();
-    // It may close the connection before it has read all.
+    // It may close the connection before it has read everything.
     let answer = ask(address, input).unwrap_or_default();
     let next = ask(address, METRICS.as_bytes()).expect("the next request is answered");
     assert!(next.starts_with(b"HTTP/1.1 200 "), "{}", String::from_utf8_lossy(&next));

@@ -1,17 +1,17 @@
-//! Checksums computed again after a mutation.
+//! Checksums recomputed after a mutation.
 
 use xxhash_rust::xxh3::xxh3_64;
 
 const MARK: &[u8] = b"xxh3-64:";
 const DIGITS: usize = 16;
 
-/// The checksum of a Parquet file of ours: the last mark counts.
+/// Recomputes the checksum of a Parquet file of ours; the last mark counts.
 pub fn parquet(input: &[u8]) -> Vec<u8> {
     let at = input.windows(MARK.len()).rposition(|window| window == MARK);
     fill(input, at)
 }
 
-/// The checksum of a document.
+/// Recomputes the checksum of a document.
 pub fn document(input: &[u8]) -> Vec<u8> {
     let key = [b"\"checksum\":\"", MARK].concat();
     let at = input.windows(key.len()).position(|window| window == key);

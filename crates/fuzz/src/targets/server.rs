@@ -1,9 +1,10 @@
 //! Answers of database servers, as the monitors read them. A server of a few lines speaks the
-//! protocol as it should; what it answers is the input.
+//! protocol as it should; its answers are the input.
 //!
 //! An input is text: `? ` and a part of a question, then the columns of its answer as `name:type`,
-//! then a row a line, with `|` between values and `~` for none. In place of the columns, `! ` with
-//! a code and words is an error. A question that no part is of has an empty answer.
+//! then one row per line, with `|` between values and `~` for NULL. In place of the columns, `! `
+//! with a code and a message is an error. A question that contains none of the parts gets an empty
+//! answer.
 
 mod mysql;
 mod postgres;
@@ -22,7 +23,7 @@ struct Answer<'a> {
     question: &'a str,
     columns: Vec<Column<'a>>,
     rows: Vec<Vec<Option<&'a str>>>,
-    /// A code, and what is said of it.
+    /// Code and message of an error.
     error: Option<(&'a str, &'a str)>,
 }
 
@@ -75,11 +76,12 @@ fn number(text: &str) -> Option<i64> {
 }
 
 thread_local! {
-    /// One for all inputs: ports are few.
+    /// One for all inputs, because ports are few.
     static LISTENER: TcpListener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
 }
 
-/// Watches a server that gives these answers; whether the monitor was content with all of them.
+/// Watches a server that gives these answers; returns whether the monitor was content with all of
+/// them.
 fn watch(input: &[u8], scheme: &str, plain: &str, serve: Serve) -> bool {
     let text = String::from_utf8_lossy(input);
     let answers = read(&text);
@@ -88,7 +90,7 @@ fn watch(input: &[u8], scheme: &str, plain: &str, serve: Serve) -> bool {
         thread::scope(|scope| {
             scope.spawn(|| {
                 let Ok((stream, _)) = listener.accept() else { return };
-                // The monitor may have left.
+                // The monitor may have disconnected.
                 let _ = stream.set_nodelay(true).and_then(|()| serve(stream, &answers));
             });
             look(&format!("{scheme}://me@{address}/?{plain}"))
@@ -127,7 +129,7 @@ pub fn mysql(input: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// The same text with the columns of one answer after the other changed.
+    /// Returns the same text with the columns of each answer changed in turn.
     fn changed(text: &str, change: impl Fn(&str) -> String) -> Vec<Vec<u8>> {
         let lines: Vec<&str> = text.lines().collect();
         let heads = (1..lines.len()).filter(|at| lines[at - 1].starts_with("? "));
@@ -142,7 +144,7 @@ mod tests {
 
     #[test]
     fn answers_with_other_columns_or_types_are_refused_and_never_a_panic() {
-        // The driver of MariaDB reads a number from any text, and a text from any column.
+        // The MariaDB driver reads a number from any text, and a text from any column.
         for (seeds, watch, least) in [
             (postgres_answers as fn() -> _, postgres as fn(&[u8]) -> bool, 12),
             (mysql_answers, mysql, 2),

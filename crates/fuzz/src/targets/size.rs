@@ -7,7 +7,7 @@ pub fn catalogues() -> Vec<Vec<u8>> {
     vec![EXAMPLE.as_bytes().to_vec()]
 }
 
-/// Reads it, and holds a need against each of its units.
+/// Reads a catalogue, and compares a need with each of its units.
 pub fn catalogue(input: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(input) else { return false };
     let Ok(catalogue) = Catalogue::parse("fuzz", text) else { return false };

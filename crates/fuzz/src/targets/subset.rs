@@ -1,4 +1,4 @@
-//! Files of a subset: masks, keys that are not declared, and an export of Oracle's catalogue.
+//! Files of a subset: masks, undeclared keys, and an export of Oracle's catalogue.
 
 use blockstone_subset::mask::{self, Mask, Transform as _};
 use blockstone_subset::oracle::{self, Wanted};
@@ -15,7 +15,7 @@ const EXPORT: &str = "OWNER,TABLE_NAME,CONSTRAINT_NAME,CONSTRAINT_TYPE,R_OWNER,R
                       POSITION,COLUMN_NAME\n\"S\",\"P\",\"PK\",\"P\",,,1,\"ID\"\n\
                       \"S\",\"C\",\"FK\",\"R\",\"S\",\"PK\",1,\"P_ID\"\nS,\"T x\",,,,,,\n";
 
-/// Each text goes into one field, as a row of two tables.
+/// Maximum length of a text that is masked as a row, in bytes.
 const ROW_MAX: usize = 4096;
 
 fn catalogue() -> Catalogue {
@@ -43,7 +43,7 @@ pub fn masks() -> Vec<Vec<u8>> {
     vec![RULES.into()]
 }
 
-/// The rules of a file, and rows that it masks.
+/// Reads the rules of a file, and masks rows with them.
 pub fn mask(input: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(input) else { return false };
     let Ok(rules) = mask::file("masks.toml", text) else { return false };
@@ -61,7 +61,7 @@ pub fn rows() -> Vec<Vec<u8>> {
     vec![b"17\ta\\tb@c.d".to_vec(), b"-9223372036854775808\t\\N".to_vec(), b"\\N\t\\x41".to_vec()]
 }
 
-/// Rows of COPY, under masks of whole numbers and text.
+/// Masks rows of COPY, with masks of whole numbers and text.
 pub fn row(input: &[u8]) -> bool {
     let Ok(rules) = mask::file(
         "masks.toml",
@@ -88,12 +88,12 @@ pub fn exports() -> Vec<Vec<u8>> {
     vec![EXPORT.into()]
 }
 
-/// Rows that such an export names by their keys.
+/// Returns rows that such an export names by their keys.
 pub fn row_files() -> Vec<Vec<u8>> {
     vec![b"S,P,1\n".into()]
 }
 
-/// An export of Oracle's catalogue, and the files that are made of it.
+/// Reads an export of Oracle's catalogue, and makes the files that derive from it.
 pub fn export(input: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(input) else { return false };
     let Ok(catalogue) = oracle::Catalogue::read(text, "keys.csv") else { return false };
@@ -114,7 +114,8 @@ pub fn manifests() -> Vec<Vec<u8>> {
     vec![MANIFEST.into()]
 }
 
-/// The manifest of a directory, whose files may have any names but those of other directories.
+/// Reads the manifest of a directory, whose files may have any names except those of other
+/// directories.
 pub fn manifest(input: &[u8]) -> bool {
     let Ok(manifest) = Manifest::parse(input) else { return false };
     let text = manifest.text().map(String::into_bytes);
@@ -130,7 +131,7 @@ pub fn tuple_streams() -> Vec<Vec<u8>> {
     vec![[head, rows.into()].concat()]
 }
 
-/// Rows in COPY's binary format, as a server sends them.
+/// Reads rows in COPY's binary format, as a server sends them.
 pub fn tuples(input: &[u8]) -> bool {
     let Ok(mut tuples) = Tuples::new(input) else { return false };
     let mut bytes = 0;

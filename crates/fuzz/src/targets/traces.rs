@@ -121,7 +121,7 @@ pub fn postgres() -> Vec<Vec<u8>> {
     [PLAN, &stderr, &csv, &format!("{json}\n"), &syslog].map(|text| text.as_bytes().to_vec()).into()
 }
 
-/// As one piece and in small ones: the same comes of it.
+/// Reads the input in one piece and in small ones, which must give the same result.
 pub fn trace(input: &[u8]) -> bool {
     let limits = Limits { statements: 8, keys: 4, events: 4, sessions: 4, ..Limits::default() };
     let read = |piece: usize| {

@@ -48,7 +48,7 @@ pub fn words() -> Vec<Vec<u8>> {
     words.map(|word| word.as_bytes().to_vec()).into()
 }
 
-/// Every type that is read from a word.
+/// Parses the input as every type that is read from a word.
 pub fn word(input: &[u8]) -> bool {
     fn is<T: FromStr>(text: &str) -> bool {
         text.parse::<T>().is_ok()

@@ -26,7 +26,7 @@ pub const ABOUT: About = About {
 pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
 pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
 
-/// What published rates of links are rounded by.
+/// Rounding of published link rates.
 pub const TOLERANCE_RATIO: f64 = 0.02;
 
 const UNKNOWN: &str = "the speed of the link is unknown; set it with --link-mbps";
@@ -55,7 +55,7 @@ fn check_run(case: &RunCase) -> Judgement {
         return Judgement::inconclusive(UNKNOWN);
     };
     let limit = bytes_per_s / 1e6;
-    // A link carries both directions at a time.
+    // A link carries both directions at the same time.
     let low = |name: &'static str| Some((case.findings.figure(name)?.estimate.low, name));
     let rates: Vec<_> = ["read_mbps", "write_mbps"].into_iter().filter_map(low).collect();
     let Some(most) = rates.iter().max_by(|a, b| a.0.total_cmp(&b.0)) else {
@@ -77,12 +77,12 @@ fn text(what: &str, low: f64, link: &str, limit: f64) -> String {
     format!("{what}: at least {low:.0} MB/s; {link} carries {limit:.0} MB/s")
 }
 
-/// Payload bytes a second of the whole path, and what it is.
+/// Returns the payload bytes a second of the whole path, and a description of the path.
 fn link(stated: Option<f64>, devices: &[BlockDevice]) -> Option<(f64, String)> {
     if let Some(bytes_per_s) = stated {
         return Some((bytes_per_s, "--link-mbps".to_owned()));
     }
-    // Legs of a RAID or of several paths carry side by side; one unknown leg leaves the sum
+    // Legs of a RAID or of several paths carry data in parallel; one unknown leg leaves the sum
     // unknown.
     let disks = devices.iter().filter(|device| device.kind == DeviceKind::Disk);
     let links: Vec<_> = disks.map(|disk| disk.link.as_ref()).collect::<Option<_>>()?;
@@ -98,7 +98,7 @@ mod tests {
 
     use crate::testing::{Fixture, device};
 
-    /// A RAID over disks on links of these payload rates; the fixture reads 1,700 MB/s and more.
+    /// A RAID over disks on links of these payload rates; the fixture reads at least 1,700 MB/s.
     fn raid_over(links: &[Option<f64>]) -> Outcome {
         let mut fixture = Fixture::healthy();
         fixture.manifest.target.devices = vec![device("md0", DeviceKind::Raid)];

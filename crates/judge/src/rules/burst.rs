@@ -1,4 +1,4 @@
-//! Credit that ran out during the measurement.
+//! Burst credit that ran out during the measurement.
 
 use blockstone_base::load::Pacing;
 use blockstone_base::rule::{About, Judgement};
@@ -39,14 +39,14 @@ const ABOUT: About = About {
 pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
 pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
 
-/// Factors of a step, and how steady either level has to be for one.
+/// Factors of a step, and how steady either level must be for one.
 const STEPS: [(f64, f64); 2] = [(1.5, 0.15), (3.0, 0.30)];
 /// A cgroup throttle releases every 100 ms: slices of twice that always hold a release.
 const SLICE_NS: u64 = 200_000_000;
 const SLICES_PER_SIDE: usize = 3;
 const RETURNED_RATIO: f64 = 1.25;
 const FOREIGN_RISE: f64 = 0.10;
-/// Sessions that wait and compute vary more than a load generator does.
+/// The rate of sessions that wait and compute varies more than that of a load generator.
 const RUN_SLICE_NS: u64 = 1_000_000_000;
 const OPERATIONS_FELL: f64 = 1.25;
 
@@ -61,8 +61,8 @@ fn check(case: &Case) -> Judgement {
     let windows: Vec<&Window> = case
         .storage_windows()
         .filter(|w| case.phase(w).load.as_ref().is_some_and(|l| l.pacing == Pacing::Closed))
-        // A layout may follow a full write cache, an append a full journal: neither is repeated.
-        // Preconditioning is meant to make the device slower.
+        // A layout may come after a full write cache, an append after a full journal: neither is
+        // repeated. Preconditioning is meant to make the device slower.
         .filter(|w| {
             let group = case.phase(w).group;
             !matches!(group, Group::Matrix | Group::Layout | Group::Precondition)
@@ -110,7 +110,7 @@ fn check(case: &Case) -> Judgement {
     )
 }
 
-/// (end of slice, rate) over slices of at least `slice_ns`.
+/// Returns (end of slice, rate) over slices of at least `slice_ns`.
 pub(super) fn coarse(track: &[(u64, u64)], slice_ns: u64) -> Vec<(u64, f64)> {
     let mut out = Vec::new();
     let Some(mut from) = track.first() else { return out };
@@ -124,8 +124,8 @@ pub(super) fn coarse(track: &[(u64, u64)], slice_ns: u64) -> Vec<(u64, f64)> {
     out
 }
 
-/// The split of a window's slices that leaves the least variance on either side, if it is a step.
-/// The slice in which it falls belongs to neither.
+/// Returns the split of a window's slices that leaves the least variance on either side, if it is a
+/// step. The slice that contains the step belongs to neither side.
 fn within(label: &str, slices: &[(u64, f64)]) -> Option<Step> {
     let rates: Vec<f64> = slices.iter().map(|slice| slice.1).collect();
     let last = rates.len().checked_sub(SLICES_PER_SIDE + 1)?;
@@ -167,7 +167,8 @@ fn squares(rates: &[f64]) -> f64 {
     rates.iter().map(|rate| (rate - level).powi(2)).sum()
 }
 
-/// Whether a later window with at least as much in flight was clearly faster than the lower rate.
+/// Returns whether a later window with at least as much in flight was clearly faster than the lower
+/// rate.
 fn came_back(case: &Case, windows: &[&Window], step: &Step) -> bool {
     let load = |window: &Window| case.phase(window).load.as_ref();
     let Some(stepped) = windows.iter().find(|w| case.phase(w).label == step.label) else {
@@ -189,8 +190,8 @@ fn came_back(case: &Case, windows: &[&Window], step: &Step) -> bool {
         .any(|rate| rate.value > step.after * RETURNED_RATIO)
 }
 
-/// What was completed in the step's direction before it, less the refill at the lower rate; none
-/// when the refill outdid it, because then no bucket can have run empty.
+/// Describes what was completed in the step's direction before the step, less the refill at the
+/// lower rate. `None` if the refill exceeded it, because then no bucket can have run empty.
 fn bucket(case: &Case, windows: &[&Window], step: &Step) -> Option<String> {
     let op = case.point(&step.label).map(|point| point.load.op);
     let (mut ops, mut bytes, mut began_ns) = (0, 0, step.t_ns);
@@ -259,7 +260,7 @@ fn check_run(case: &RunCase) -> Judgement {
         .advising("Use a longer --for, and the rates after the step (report, over time).")
 }
 
-/// Rate before ÷ rate after an instant of a track.
+/// Returns the rate before ÷ the rate after an instant of a track.
 fn ratio_at(track: &[(u64, u64)], t_ns: u64) -> Option<f64> {
     let (first, last) = (track.first()?, track.last()?);
     let split = track.iter().find(|tick| tick.0 >= t_ns)?;
@@ -269,7 +270,7 @@ fn ratio_at(track: &[(u64, u64)], t_ns: u64) -> Option<f64> {
     Some(rate(first, split) / rate(split, last).max(f64::MIN_POSITIVE))
 }
 
-/// A pass, unless someone may have granted more credit than the measurement used.
+/// Returns a pass, unless there may be more credit than the measurement used.
 fn unless_larger(manifest: &Manifest, seen: String) -> Judgement {
     match beyond_sight(manifest) {
         Some(between) => {
@@ -328,7 +329,7 @@ mod tests {
         assert_eq!(verdict.outcome, Outcome::Fail, "{}", verdict.evidence);
         let text = verdict.evidence.split_once("bucket about ").unwrap().1;
         let bucket: f64 = text.split(' ').next().unwrap().replace(',', "").parse().unwrap();
-        // (9,000 − 3,000) a second for 2 s; the warm-up of 0.25 s did nothing but refill.
+        // (9,000 − 3,000) a second for 2 s; during the warm-up of 0.25 s there was only refill.
         assert!((bucket / 11_350.0 - 1.0).abs() < 0.1, "{}", verdict.evidence);
     }
 

@@ -1,4 +1,4 @@
-//! A cache that this machine cannot see: of a hypervisor, a controller or an array.
+//! A cache that this machine cannot see: that of a hypervisor, a controller or an array.
 
 use blockstone_base::rule::{About, Judgement};
 use blockstone_base::units::Bytes;
@@ -35,14 +35,15 @@ const ABOUT: About = About {
 pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
 pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
 
-/// The blocks of the whole file's point, read once more.
+/// Point that reads the blocks of the whole file's point a second time.
 const RE_READ: &str = "cache-map/re-read";
 const FASTER_RATIO: f64 = 1.5;
 const FIRST_TOUCH_RATIO: f64 = 2.0;
 const AGREEMENT: f64 = 0.10;
-/// Answers of a cache take less than half a turn of the fastest rotating disk.
+/// Answers from a cache take less than half a turn of the fastest rotating disk.
 const SEEK_NS: f64 = 2e6;
-/// More foreign or stolen time than later, as a share of all, explains a slow first window.
+/// Excess of foreign or stolen time over later windows, as a share of all, that explains a slow
+/// first window.
 const NOISE_MARGIN: f64 = 0.05;
 
 fn check(case: &Case) -> Judgement {
@@ -56,9 +57,9 @@ fn check(case: &Case) -> Judgement {
         return Judgement::inconclusive("fewer than two working sets were measured");
     };
     let p50 = |point: &Point| point.latency.ns_p50;
-    // A throttle leaves medians to chance, so the rate has to agree with them.
+    // With a throttle, medians depend on chance, so the rate has to agree with them.
     let fast = |point: &&&Point| {
-        // A disk seeks less within a small set, but still has to turn.
+        // A disk seeks less within a small set, but still has to wait for its rotation.
         p50(point).value < SEEK_NS
             && p50(point).value * FASTER_RATIO <= p50(full).value
             && p50(point).high < p50(full).low
@@ -106,8 +107,8 @@ fn check(case: &Case) -> Judgement {
     suspect(case, evidence)
 }
 
-/// The map's points were measured one after the other: what the machine did meanwhile to the same
-/// load must be less than what they differ by.
+/// Suspects a cache. The points of the map were measured one after the other: the change of the
+/// machine with the same load in the meantime must be smaller than the difference between them.
 fn suspect(case: &Case, evidence: String) -> Judgement {
     if case.moved(FASTER_RATIO - 1.0) {
         return Judgement::inconclusive(format!("{evidence}; but the reference moved as much"));
@@ -115,7 +116,7 @@ fn suspect(case: &Case, evidence: String) -> Judgement {
     Judgement::fail(evidence, labels(case.reads()))
 }
 
-/// Whether the reference shows that reading the file put all of it into a cache.
+/// Returns evidence if the reference shows that reading the file put all of it into a cache.
 fn warmed_up(case: &Case) -> Option<String> {
     let reference = case.group(Group::Reference).next()?;
     let windows = case.windows_of(&reference.label);
@@ -128,7 +129,7 @@ fn warmed_up(case: &Case) -> Option<String> {
         Some(derive::foreign(windows).ok()?.busy_ratio + derive::steal_ratio(windows).ok()?)
     };
     let unexplained = noise(&[first])? <= noise(later)? + NOISE_MARGIN;
-    // A throttle leaves medians to chance, so the rate has to agree with them.
+    // With a throttle, medians depend on chance, so the rate has to agree with them.
     let rate =
         |window: &Window| window.completed_ops() as f64 * 1e9 / window.duration_ns().max(1) as f64;
     let dropped = median(first) >= slowest * FIRST_TOUCH_RATIO
@@ -143,9 +144,9 @@ fn warmed_up(case: &Case) -> Option<String> {
     })
 }
 
-/// The event that times single reads of sessions, past the cache of the database.
+/// The event that times single reads of sessions past the database's cache.
 const READ: &str = "session/db file sequential read";
-/// Reads of each quarter of a window from which on their mean says anything.
+/// Fewest reads in each quarter of a window for which their mean is meaningful.
 const ENOUGH_READS: u64 = 1_000;
 
 fn check_run(case: &RunCase) -> Judgement {

@@ -1,4 +1,4 @@
-//! Times in which the measuring program itself stood still.
+//! Pauses of the measuring program itself.
 
 use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
@@ -65,7 +65,7 @@ fn check(case: &Case) -> Judgement {
     ))
 }
 
-/// Ticks that were missed and that were due, of the probe that counts them.
+/// Returns the ticks that were missed and those that were due, for the probe that missed most.
 fn missed(probes: &[ProbeInfo]) -> Option<(u64, u64)> {
     let probe = probes.iter().max_by_key(|probe| probe.missed_ticks)?;
     let due = probe.ticks + probe.missed_ticks;
@@ -83,7 +83,7 @@ fn longest_gap(window: &Window) -> Option<u64> {
     gaps(window).map(|(gap_ns, _)| gap_ns).max()
 }
 
-/// The longest time between two ticks in which nothing ran.
+/// Returns the longest time between two ticks in which nothing ran.
 fn pause(window: &Window) -> Option<u64> {
     let mut usual: Vec<u64> = gaps(window).map(|(gap_ns, _)| gap_ns).collect();
     usual.sort_unstable();
@@ -105,7 +105,7 @@ mod tests {
 
     const POINT: &str = "random-read/psync/x4";
 
-    /// Moves everything from the tenth tick on later; `ops` complete in the gap.
+    /// Moves everything from the tenth tick on to a later time; `ops` complete in the gap.
     fn paused(pause_ns: u64, keeps_running: bool) -> Verdict {
         let mut fixture = Fixture::healthy();
         let ticks = &mut fixture.window_mut(POINT).ticks;

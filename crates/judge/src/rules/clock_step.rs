@@ -27,7 +27,7 @@ const ABOUT: About = About {
 pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
 pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
 
-/// What logs of different machines that keep their clocks by NTP hardly ever differ by.
+/// Larger differences hardly ever occur between the logs of machines that keep their clocks by NTP.
 const MOVED_NS: u64 = 500_000_000;
 
 fn check(case: &Case) -> Judgement {
@@ -42,7 +42,7 @@ fn check_run(case: &RunCase) -> Judgement {
     judge(case.manifest, |_, _| all_figures())
 }
 
-/// `measured` gives what was measured between two instants.
+/// `measured` returns what was measured between two instants.
 fn judge(manifest: &Manifest, measured: impl Fn(u64, u64) -> Vec<String>) -> Judgement {
     let clocks = &manifest.clocks;
     if clocks.len() < 2 {
@@ -91,7 +91,7 @@ mod tests {
 
     const SECOND_NS: i64 = 1_000_000_000;
 
-    /// Three readings, the second and third of clocks that have moved by this much.
+    /// Three readings; by the second and the third, the clocks have moved by this much.
     fn moved(realtime_ns: i64, boottime_ns: i64) -> Verdict {
         let mut fixture = Fixture::healthy();
         let end_ns = fixture.manifest.phases.last().unwrap().end_ns;
@@ -120,7 +120,7 @@ mod tests {
         assert!(verdict.warns() && !verdict.concerns.is_empty(), "{}", verdict.evidence);
         assert!(verdict.evidence.starts_with("suspended for 30 s"), "{}", verdict.evidence);
         assert!(!verdict.evidence.contains("was set"), "{}", verdict.evidence);
-        // And the wall clock was set as well, by two seconds.
+        // The wall clock was set as well, by two seconds.
         let verdict = moved(32 * SECOND_NS, 30 * SECOND_NS);
         assert!(verdict.evidence.contains("set forward by 2 s"), "{}", verdict.evidence);
     }

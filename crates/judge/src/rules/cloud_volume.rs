@@ -1,4 +1,4 @@
-//! A rate that is the published limit of a cloud volume, with the credit that a burst runs on.
+//! A rate that matches the published limit of a cloud volume, with the credit behind a burst.
 
 mod catalogue;
 
@@ -48,11 +48,11 @@ const NEAR_RATIO: f64 = 0.03;
 const HELD_SHARE: f64 = 0.9;
 const SECOND_NS: u64 = 1_000_000_000;
 const SECONDS_MIN: usize = 5;
-/// Requests from this size on are split and counted as several by the clouds, so that only bytes
+/// The clouds split requests from this size on and count them as several, so that only bytes
 /// compare.
 const LARGE_BYTES: u64 = 128 << 10;
 
-/// What a model says of a disk: its cloud, and whether it is local to the machine, so that no
+/// Cloud that a disk's model indicates, and whether the disk is local to the machine, so that no
 /// volume's limit applies.
 const MODELS: [(&str, Cloud, bool); 8] = [
     ("Amazon Elastic Block Store", Cloud::Aws, false),
@@ -65,18 +65,18 @@ const MODELS: [(&str, Cloud, bool); 8] = [
     ("Microsoft NVMe Direct Disk", Cloud::Azure, true),
 ];
 
-/// The volume beneath the path.
+/// The volume below the path.
 struct Volume<'a> {
     disk: &'a BlockDevice,
     cloud: Cloud,
     gib: f64,
 }
 
-/// The only volume beneath the path, or what to conclude without one.
+/// Returns the only volume below the path, or the judgement if there is not exactly one.
 fn volume(manifest: &Manifest) -> Result<Volume<'_>, Judgement> {
     let is_disk = |device: &&BlockDevice| device.kind == DeviceKind::Disk;
     let disks = || manifest.target.devices.iter().filter(is_disk);
-    // Paths to an NVMe disk are disks beneath it.
+    // The paths to an NVMe disk are disks below it.
     let is_path = |name: &String| disks().any(|disk| disk.beneath.contains(name));
     let disks: Vec<_> = disks().filter(|disk| !is_path(&disk.name)).collect();
     let by_model = |disk: &BlockDevice| {
@@ -113,7 +113,7 @@ impl Volume<'_> {
         format!("{} volume {} of {} GiB", self.cloud.name(), self.disk.name, three_digits(self.gib))
     }
 
-    /// The limits that a rate agrees with, after all that the measurement has done.
+    /// Returns the limits that a rate agrees with, after everything that the measurement did.
     fn agreeing(&self, op: Op, rate: Rate, done: Done) -> Vec<Limit> {
         let mut found = limits(self.cloud, self.gib, op);
         found.retain(|limit| {
@@ -127,7 +127,7 @@ impl Volume<'_> {
         found
     }
 
-    /// The limits that a second after the other was near to, and the mean rate.
+    /// Returns the limits that the rate stayed near to from second to second, and the mean rate.
     fn held(&self, op: Op, ios: &[f64], bytes: &[f64], seconds: f64) -> (Vec<Limit>, Rate) {
         let rate = |ios, bytes_per_s| Rate { iops: Some(ios), bytes_per_s };
         let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len().max(1) as f64;
@@ -146,7 +146,7 @@ impl Volume<'_> {
 /// A rate as the clouds limit it.
 #[derive(Clone, Copy)]
 struct Rate {
-    /// None of large requests.
+    /// `None` for large requests.
     iops: Option<f64>,
     bytes_per_s: f64,
 }
@@ -165,7 +165,7 @@ impl Rate {
     }
 }
 
-/// All that a measurement did.
+/// Everything that a measurement did.
 #[derive(Clone, Copy)]
 struct Done {
     ios: f64,
@@ -228,7 +228,7 @@ fn rate_of(ladder: &Ladder, iops: f64) -> Rate {
     Rate { iops: small.then_some(iops), bytes_per_s: iops * ladder.block_bytes as f64 }
 }
 
-/// Whether a control group sets the limit that was measured.
+/// Returns whether a control group sets the limit that was measured.
 fn by_control_group(manifest: &Manifest, op: Op, rate: Rate) -> bool {
     use blockstone_base::identity::CapKind::{ReadBytesPerS, ReadIops, WriteBytesPerS, WriteIops};
     manifest.target.caps.iter().any(|cap| {
@@ -243,7 +243,7 @@ fn by_control_group(manifest: &Manifest, op: Op, rate: Rate) -> bool {
     })
 }
 
-/// At least what the measurement did in this direction, warm-up included.
+/// Returns at least what the measurement did in this direction, including warm-up.
 fn done(case: &Case, op: Op) -> Done {
     let (mut ios, mut bytes) = (0, 0);
     for window in case.storage_windows() {
@@ -264,7 +264,7 @@ fn done(case: &Case, op: Op) -> Done {
 struct Agreement {
     /// `random reads: 3,004 IOPS, published for gp2 (…) and for gp3 (…)`.
     text: String,
-    /// Addresses of pages, and the days on which they were read.
+    /// Addresses of the pages, and the days on which they were read.
     sources: Vec<(&'static str, &'static str)>,
 }
 
@@ -288,7 +288,8 @@ fn agreement(name: &str, limits: &[Limit], rate: Rate, seconds: f64) -> Agreemen
     Agreement { text, sources }
 }
 
-/// `gp2 (burst to 3,000 IOPS: a full bucket lasts 33 min at this rate, then 300 IOPS)`.
+/// Returns the limit in words: `gp2 (burst to 3,000 IOPS: a full bucket lasts 33 min at this rate,
+/// then 300 IOPS)`.
 fn of_type(limit: &Limit) -> String {
     let (rate, unit) = (three_digits(limit.rate), limit.unit.name());
     let terms = match (limit.kind, limit.credit) {
@@ -305,7 +306,7 @@ fn of_type(limit: &Limit) -> String {
     format!("{} ({terms})", limit.volume)
 }
 
-/// `5.4 million I/Os`, `1,024 GiB`.
+/// Returns the credit in words: `5.4 million I/Os`, `1,024 GiB`.
 fn bucket(limit: &Limit, base: f64, lasts_s: f64) -> String {
     let credit = (limit.rate - base) * lasts_s;
     match limit.unit {
@@ -387,7 +388,7 @@ fn check_run(case: &RunCase) -> Judgement {
     failure(&volume, &found, all_figures())
 }
 
-/// The rates of a counter in slices of a second; none of too few.
+/// Returns the rates of a counter in slices of a second, `None` if there are too few.
 fn each_second(track: &[(u64, u64)]) -> Option<Vec<f64>> {
     let rates: Vec<f64> = coarse(track, SECOND_NS).into_iter().map(|slice| slice.1).collect();
     (rates.len() >= SECONDS_MIN).then_some(rates)

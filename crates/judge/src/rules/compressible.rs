@@ -60,7 +60,7 @@ fn check_run(case: &RunCase) -> Judgement {
         )
 }
 
-/// What a file shows; the points concerned are for the caller to say.
+/// Judges a file; the caller names the points concerned.
 pub(super) fn of(file: &FileEvidence) -> Judgement {
     let sample = file.sample.as_ref();
     let Some(sample) = sample.filter(|sample| sample.sampled_bytes > 0) else {
@@ -82,8 +82,9 @@ pub(super) fn of(file: &FileEvidence) -> Judgement {
     if left < CONDEMNED_BELOW_RATIO { failed } else { failed.weighing(Weight::Warns) }
 }
 
-/// LZ4 and duplicates may both count the same block; taking the product of what each leaves treats
-/// them as independent, and never counts a saving twice.
+/// Returns the share of the sampled bytes that remains. LZ4 and duplicates may both count the same
+/// block; the product of what each leaves treats them as independent, and never counts a saving
+/// twice.
 fn information_ratio(sample: &DataSample) -> f64 {
     let of = |bytes: u64| (bytes as f64 / sample.sampled_bytes as f64).min(1.0);
     of(sample.lz4_bytes) * (1.0 - of(sample.duplicate_bytes))

@@ -1,4 +1,4 @@
-//! What every rule owes: an identity, a page, and a case of each outcome.
+//! The contract of every rule: an identity, a page, and a case of each outcome.
 
 use blockstone_base::capability::Capability;
 use blockstone_base::identity::{BlockDevice, Cloud, DeviceKind, Processors, RaidState};
@@ -13,7 +13,7 @@ use crate::testing::{Behaviour, Fixture, commit, load, saturating};
 
 type Build = fn() -> Fixture;
 
-/// For each rule a recording that must fail it and one that leaves it inconclusive. All of them
+/// For each rule, a recording that must fail it and one that leaves it inconclusive. All of them
 /// must pass [`Fixture::healthy`].
 const CASES: &[(&str, Build, Build)] = &[
     ("memory-test", cached_file, || {

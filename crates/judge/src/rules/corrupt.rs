@@ -1,4 +1,4 @@
-//! Blocks that were not what had been written.
+//! Blocks that did not contain what had been written.
 
 use blockstone_base::rule::{About, Judgement};
 use blockstone_base::units::thousands;

@@ -1,4 +1,4 @@
-//! Whether the processors that did the I/O are near the disk, and share its interrupts.
+//! Whether the processors that did the I/O are close to the disk, and share its interrupts.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ const REMOTE_SHARE_MIN: f64 = 0.5;
 const ONE_TAKES: f64 = 0.95;
 const AT_WORK: f64 = 0.2;
 const FULL: f64 = 0.9;
-/// What other programs did would be taken for the I/O of this one.
+/// Beyond this, work of other programs would be mistaken for the I/O of this one.
 const FOREIGN_MAX: f64 = 0.1;
 
 enum Seen {
@@ -122,12 +122,12 @@ fn is_alone(window: &Window) -> bool {
     derive::foreign(&[window]).is_ok_and(|foreign| foreign.busy_ratio <= FOREIGN_MAX)
 }
 
-/// Who took the interrupts in the windows of a point.
+/// The processor that took the interrupts in the windows of a point.
 struct Taken {
-    /// The processor that took most, and how many of all.
+    /// The processor that took most interrupts, and its share of all.
     cpu: u32,
     share: f64,
-    /// For which part of the windows it was busy, and how many processors were at work.
+    /// Share of the windows in which it was busy, and the number of processors at work.
     busy: f64,
     at_work: usize,
     all: u64,
@@ -198,8 +198,8 @@ mod tests {
 
     use crate::testing::Fixture;
 
-    /// Processors by share of the windows in which they were busy, and their part of ten thousand
-    /// interrupts; one on each of two nodes, the disk at the second.
+    /// Processors by the share of the windows in which they were busy, and their part of ten
+    /// thousand interrupts: one on each of two nodes, with the disk at the second.
     fn on(cpus: [(f64, Option<u64>); 2], numa_nodes: u32) -> Fixture {
         let mut fixture = Fixture::healthy();
         fixture.manifest.host.processors.as_mut().unwrap().numa_nodes = numa_nodes;

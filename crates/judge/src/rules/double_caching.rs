@@ -1,5 +1,5 @@
-//! Page cache that holds blocks of a database beside its own buffer cache, at the cost of memory
-//! that it needs.
+//! Page cache that holds blocks of a database in addition to the database's own buffer cache, at
+//! the cost of memory that the database needs.
 
 use blockstone_base::column::Unmeasured;
 use blockstone_base::database::DATABASE;
@@ -44,9 +44,9 @@ pub(super) const WATCH: WatchRule = WatchRule::new(&ABOUT, |observed| {
 const FILES: &str = "cached_files";
 const MEMORY: &str = "memory";
 
-/// Of the memory: below, page cache displaces nothing that matters.
+/// Share of the memory below which page cache displaces nothing that matters.
 const SHARE_MIN: f64 = 0.10;
-/// Pages a second. At 100 µs for each, ten take a thousandth of the time.
+/// Pages a second. At 100 µs each, ten take a thousandth of the time.
 const SWAPPED_MIN: f64 = 10.0;
 const READ_AGAIN_MIN: f64 = 100.0;
 
@@ -67,7 +67,7 @@ fn check(observed: &Observed) -> Judgement {
     judged.unwrap_or_else(|| Judgement::inconclusive(nothing_seen(interval)))
 }
 
-/// Why no file of a server was looked at.
+/// Returns why no file of a server was looked at.
 fn nothing_seen(interval: &Interval) -> String {
     match interval.reason(FILES, "cached_bytes") {
         Some(
@@ -80,7 +80,7 @@ fn nothing_seen(interval: &Interval) -> String {
     }
 }
 
-/// What the page cache holds of one server's files.
+/// A server, and its files in the page cache.
 struct Server<'a> {
     observed: &'a Observed<'a>,
     name: &'a str,
@@ -90,7 +90,7 @@ struct Server<'a> {
 }
 
 impl<'a> Server<'a> {
-    /// None of one that was not there at the end.
+    /// Returns `None` for a server that was not there at the end.
     fn of(observed: &'a Observed<'a>, name: &'a str, memory_bytes: f64) -> Option<Self> {
         let level = |column| observed.interval.level(FILES, name, column).ok();
         let (cached_bytes, unseen_files) = (level("cached_bytes")?, level("unseen_files")?);
@@ -175,7 +175,8 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Whether the page cache of all files is so small that it does not matter whose they are.
+    /// Returns whether the page cache of all files is so small that it does not matter whose they
+    /// are.
     fn page_cache_is_small(&self) -> bool {
         let all = self.observed.interval.level(MEMORY, "", "file_cache_bytes");
         all.is_ok_and(|all| all < SHARE_MIN * self.memory_bytes)
@@ -185,7 +186,7 @@ impl<'a> Server<'a> {
         self.observed.interval.per_s(MEMORY, "", column)
     }
 
-    /// The size of the server's own buffer cache.
+    /// Returns the size of the server's own buffer cache.
     fn buffer_bytes(&self) -> Option<f64> {
         if let Some(run) = &self.observed.run {
             return Some(buffer_by_settings(run)? as f64);
@@ -195,7 +196,7 @@ impl<'a> Server<'a> {
             |interval: &Interval| interval.level(DATABASE.probe, "", "buffer_cache_bytes").ok();
         let instances = interval.instances_with(DATABASE.probe);
         if instances.is_empty() {
-            // The server that was named, which has the name of its product alone.
+            // The server that was named is listed by the name of its product only.
             let servers = self.observed.servers(FILES).into_iter();
             let plain: Vec<&str> = servers.filter(|name| !name.contains(['@', ' '])).collect();
             return if plain == [self.name] { level(interval) } else { None };
@@ -205,7 +206,7 @@ impl<'a> Server<'a> {
     }
 }
 
-/// Settings that keep a database from caching twice, by the name of its server.
+/// Returns settings that keep a database from caching twice, by the name of its server.
 fn advice(server: &str) -> Option<&'static str> {
     const ADVICE: [(&str, &str); 4] = [
         (
@@ -232,7 +233,7 @@ fn advice(server: &str) -> Option<&'static str> {
     ADVICE.iter().find(|(name, _)| server.starts_with(name)).map(|(_, next)| *next)
 }
 
-/// The size of the buffer cache, in bytes, as the settings of a run's database say it.
+/// Returns the size of the buffer cache in bytes, according to the settings of a run's database.
 fn buffer_by_settings(run: &RunParameters) -> Option<u64> {
     let settings = run.server_settings.as_ref()?;
     if let Some(text) = settings.get("shared_buffers") {
@@ -241,13 +242,13 @@ fn buffer_by_settings(run: &RunParameters) -> Option<u64> {
     if let Some(text) = settings.get("innodb_buffer_pool_size") {
         return text.parse().ok();
     }
-    // SQLite: pages or, below zero, KiB; each connection has its own.
+    // SQLite: in pages or, if negative, in KiB; each connection has its own cache.
     let size: i64 = settings.get("cache_size")?.parse().ok()?;
     let unit = if size < 0 { 1024 } else { settings.get("page_size")?.parse().ok()? };
     size.unsigned_abs().checked_mul(unit)?.checked_mul(run.sessions?.into())
 }
 
-/// A size as PostgreSQL shows it: `128MB`.
+/// Parses a size as PostgreSQL shows it: `128MB`.
 fn with_unit(text: &str) -> Option<u64> {
     const UNITS: [(&str, u64); 5] =
         [("kB", 1 << 10), ("MB", 1 << 20), ("GB", 1 << 30), ("TB", 1 << 40), ("B", 1)];

@@ -1,4 +1,4 @@
-//! What rules look at: one kind of evidence for each kind of subject that is judged.
+//! Evidence that rules examine: one kind for each kind of subject that is judged.
 
 use blockstone_base::identity::{
     BlockDevice, DeviceKind, FileSystem, Link, StorageTarget, keeps_in_memory,
@@ -21,13 +21,13 @@ use crate::window::Window;
 
 pub struct Case<'a> {
     pub manifest: &'a Manifest,
-    /// Its windows, in the order of time.
+    /// Windows in order of time.
     pub windows: &'a [Window],
     pub points: &'a [Point],
     pub summary: &'a [(String, Figure)],
-    /// How far the reference point moved.
+    /// Movement of the reference point over the run.
     pub drift_ratio: Option<f64>,
-    /// How long flushes take by what was written before them.
+    /// Time of flushes as a function of the bytes written before them.
     pub flush_slope: Option<&'a FlushSlope>,
     pub precondition: Option<&'a Precondition>,
 }
@@ -38,11 +38,11 @@ pub struct RunCase<'a> {
     pub(crate) findings: &'a RunFindings,
 }
 
-/// What was observed of a machine and its databases: in an interval of a watch, or in the window of
-/// a run.
+/// Observations of a machine and its databases: in an interval of a watch, or in the window of a
+/// run.
 pub struct Observed<'a> {
     pub interval: Interval<'a>,
-    /// Of a run: what was asked of it, and the settings of its database.
+    /// For a run: its parameters, including the settings of its database.
     pub run: Option<Box<RunParameters>>,
 }
 
@@ -73,12 +73,12 @@ impl Judged for Observed<'_> {
     const VERB: &'static str = "watch";
 }
 
-/// Points that read through the page cache by intention, for contrast.
+/// Points that read through the page cache on purpose, for contrast.
 const CACHED_BY_INTENTION: [&str; 2] = ["cached-read/cached", "cached-read/buffered"];
 
 impl<'a> Case<'a> {
-    /// Points that claim to describe the storage: not the tool's own cost, and not the reads that
-    /// are cached by intention.
+    /// Returns the points that claim to describe the storage: not the tool's own cost, and not the
+    /// reads that are cached on purpose.
     pub fn storage_points(&self) -> impl Iterator<Item = &'a Point> + use<'a> {
         self.points.iter().filter(|point| about_storage(point.group, &point.label))
     }
@@ -87,8 +87,8 @@ impl<'a> Case<'a> {
         self.storage_points().filter(|point| point.load.op == Op::Read)
     }
 
-    /// Whether the reference point moved by more than `ratio` over the run: then two points that
-    /// were measured at different times cannot be told apart by less.
+    /// Returns whether the reference point moved by more than `ratio` over the run. In that case
+    /// two points that were measured at different times cannot be told apart by less.
     pub fn moved(&self, ratio: f64) -> bool {
         self.drift_ratio.is_some_and(|drift| drift > ratio)
     }
@@ -101,14 +101,14 @@ impl<'a> Case<'a> {
         self.points.iter().find(|point| point.label == label)
     }
 
-    /// Storage points from which a headline figure was read.
+    /// Returns the storage points from which a headline figure was read.
     pub fn headlines(&self) -> impl Iterator<Item = &'a Point> {
         let summary = self.summary;
         self.storage_points()
             .filter(move |point| summary.iter().any(|(_, figure)| figure.phase == point.label))
     }
 
-    /// The windows of one label, in the order of time.
+    /// Returns the windows of one label, in order of time.
     pub fn windows_of(&self, label: &str) -> Vec<&'a Window> {
         let manifest = self.manifest;
         self.windows.iter().filter(|w| manifest.phases[w.phase].label == label).collect()
@@ -118,7 +118,7 @@ impl<'a> Case<'a> {
         &self.manifest.phases[window.phase]
     }
 
-    /// Windows whose load claims to describe the storage, in the order of time.
+    /// Returns the windows whose load claims to describe the storage, in order of time.
     pub fn storage_windows(&self) -> impl Iterator<Item = &'a Window> {
         let manifest = self.manifest;
         self.windows.iter().filter(move |window| {
@@ -127,8 +127,9 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// What `check` concludes about each of several targets as if it were the only one: about the
-    /// first of those that decide the most: one that condemns, warns, leaves open, passes.
+    /// Judges each of several targets with `check` as if it were the only one. Returns the
+    /// judgement on the first of those with the gravest outcome: condemned, warned of,
+    /// inconclusive, passed.
     pub(super) fn of_each_target(&self, check: impl Fn(&Case) -> Judgement) -> Judgement {
         let targets = &self.manifest.targets;
         if targets.is_empty() {
@@ -157,31 +158,31 @@ impl<'a> Case<'a> {
         Judgement { evidence, ..judgement.clone() }
     }
 
-    /// A judgement on the storage, of each target, which concerns all numbers of the storage.
+    /// Judges the storage, for each target. The judgement concerns all numbers of the storage.
     pub(super) fn of_storage(&self, check: impl Fn(&Manifest) -> Judgement) -> Judgement {
         let judgement = self.of_each_target(|case| check(case.manifest));
         judgement.at(labels(self.storage_points()))
     }
 
-    /// The devices from the top of the chain to its bottom.
+    /// Returns the devices from the top of the chain to its bottom.
     pub fn devices(&self) -> &'a [BlockDevice] {
         &self.manifest.target.devices
     }
 }
 
-/// The target's file system type; empty for a device.
+/// Returns the target's file system type; empty for a device.
 pub(super) fn file_system(manifest: &Manifest) -> &str {
     manifest.target.file_system.as_ref().map_or("", |fs| fs.kind.as_str())
 }
 
-/// The kernel that the measurement ran on: `(6, 18)` of `6.18.5`.
+/// Returns the version of the kernel that the measurement ran on: `(6, 18)` for `6.18.5`.
 pub(super) fn kernel_version(manifest: &Manifest) -> Option<(u32, u32)> {
     let mut parts = manifest.host.kernel.split(|c: char| !c.is_ascii_digit());
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-/// The file system under test, or that of a loop device's backing file, where it keeps its files
-/// in main memory: `tmpfs`, `loop0 on tmpfs`.
+/// Returns the file system under test, or that of a loop device's backing file, if it keeps its
+/// files in main memory: `tmpfs`, `loop0 on tmpfs`.
 pub(crate) fn in_memory(target: &StorageTarget) -> Option<String> {
     let file_system = target.file_system.as_ref();
     file_system.and_then(FileSystem::in_memory).or_else(|| {
@@ -193,9 +194,9 @@ pub(crate) fn in_memory(target: &StorageTarget) -> Option<String> {
     })
 }
 
-/// What may lie between this machine and the medium that nothing here can look into: caches, limits
-/// and dropped flushes of a hypervisor, a server, a controller or an array. `None` where every disk
-/// at the bottom of the chain is attached directly.
+/// Returns what may be between this machine and the medium that cannot be seen from here: caches,
+/// limits and dropped flushes of a hypervisor, a server, a controller or an array. `None` if every
+/// disk at the bottom of the chain is attached directly.
 pub(super) fn beyond_sight(manifest: &Manifest) -> Option<String> {
     if let Some(hypervisor) = &manifest.host.hypervisor {
         return Some(format!("{hypervisor} lies between this machine and its disks"));
@@ -209,27 +210,28 @@ pub(super) fn beyond_sight(manifest: &Manifest) -> Option<String> {
     Some(format!("a controller or an array may stand behind {}", elsewhere.name))
 }
 
-/// Whether nothing but a PCI Express or SATA link leads to the disk itself.
+/// Returns whether the disk itself is attached by a PCI Express or SATA link.
 fn is_attached(disk: &BlockDevice) -> bool {
     let sata = |link: &Link| link.description.starts_with("SATA");
     disk.link.as_ref().is_some_and(|link| sata(link) || disk.name.starts_with("nvme"))
 }
 
-/// File systems whose files a server keeps, which may cache what it is asked to read and write
-/// directly. Sources: nfs(5), mount.cifs(8), the kernel's filesystems/9p.rst and virtiofs.rst,
-/// mount.ceph(8).
+/// File systems whose files are stored by a server, which may cache reads and writes that were
+/// requested to be direct. Sources: nfs(5), mount.cifs(8), the kernel's filesystems/9p.rst and
+/// virtiofs.rst, mount.ceph(8).
 const SERVED: [&str; 12] = [
     "nfs", "nfs4", "cifs", "smb3", "smbfs", "virtiofs", "9p", "ceph", "afs", "lustre", "gpfs",
     "vboxsf",
 ];
 
-/// Whether a server, or a program of this machine (FUSE), keeps the files of such a file system.
+/// Returns whether a server, or a program of this machine (FUSE), stores the files of such a file
+/// system.
 pub(super) fn is_served(kind: &str) -> bool {
     SERVED.contains(&kind) || kind.starts_with("fuse")
 }
 
-/// Why it stays open on this file system whether a direct request reached the storage, where it
-/// does.
+/// Returns why it is unknown on this file system whether a direct request reached the storage;
+/// `None` if it is known.
 pub(super) fn direct_elsewhere(kind: &str) -> Option<String> {
     if kind == "zfs" {
         return Some("zfs honours O_DIRECT from OpenZFS 2.3 on and caches before that".to_owned());
@@ -243,16 +245,16 @@ fn about_storage(group: Group, label: &str) -> bool {
     group != Group::Overhead && !CACHED_BY_INTENTION.contains(&label)
 }
 
-/// This program, as one that is watched: files that it has open are no database's.
+/// This program as a watched one: files that it has open do not belong to a database.
 const OWN: &str = "blockstone";
 
 impl<'a> Observed<'a> {
-    /// Whether a series has anything of a server or group in the interval.
+    /// Returns whether a series has anything of a server or group in the interval.
     pub(super) fn saw(&self, probe: &str) -> bool {
         self.interval.objects(probe).into_iter().any(|object| server_of(object) != OWN)
     }
 
-    /// The servers of a series whose objects are servers and what belongs to them.
+    /// Returns the servers of a series whose objects are servers and their parts.
     pub(super) fn servers(&self, probe: &str) -> Vec<&'a str> {
         let objects = self.interval.objects(probe).into_iter();
         let is_meant = |name: &&str| self.run.is_some() || *name != OWN;
@@ -260,32 +262,32 @@ impl<'a> Observed<'a> {
     }
 }
 
-/// The server of `postgres@5432/checkpointer` or `postgres@5432 | /data/base/1`.
+/// Returns the server of `postgres@5432/checkpointer` or `postgres@5432 | /data/base/1`.
 fn server_of(object: &str) -> &str {
     let server = object.split_once(" | ").map_or(object, |(server, _)| server);
     server.split('/').next().unwrap_or(server)
 }
 
 impl<'a> RunCase<'a> {
-    /// What was observed in the window.
+    /// Returns what was observed in the window.
     pub(super) fn observed(&self) -> Observed<'a> {
         let run = Some(Box::new(self.window.parameters()));
         Observed { interval: **self.window, run }
     }
 
-    /// A judgement on the storage, which concerns all figures.
+    /// Judges the storage. The judgement concerns all figures.
     pub(super) fn of_storage(&self, check: impl Fn(&Manifest) -> Judgement) -> Judgement {
         check(self.manifest).at(all_figures())
     }
 
-    /// What `look` concludes about the disks' files: about the first that does not pass, or else
-    /// about the first.
+    /// Judges the files of the disks with `look`. Returns the judgement on the first file that does
+    /// not pass, or else on the first file.
     pub(super) fn disk_files(&self, look: impl Fn(&FileEvidence) -> Judgement) -> Judgement {
         Self::files(&self.manifest.disk_files, look)
     }
 
-    /// As [`RunCase::disk_files`], or of the database's own files: how these lie is its business.
-    /// Pages that were never used, as the rest of an empty device, are not read.
+    /// As [`RunCase::disk_files`], or for the database's own files: their layout is up to the
+    /// database. Pages that were never used, such as the rest of an empty device, are not counted.
     pub(super) fn content(&self, look: impl Fn(&FileEvidence) -> Judgement) -> Judgement {
         let Manifest { disk_files, data_files, .. } = self.manifest;
         let files = if disk_files.is_empty() { data_files } else { disk_files };
@@ -310,13 +312,13 @@ impl<'a> RunCase<'a> {
     }
 }
 
-/// What was sampled of a file, without its pages of zeros.
+/// Returns the sample of a file without its pages of zeros.
 fn without_unused_pages(file: &FileEvidence) -> FileEvidence {
     let used = file.sample.as_ref().map(|sample| DataSample {
         sampled_bytes: sample.sampled_bytes.saturating_sub(sample.zero_bytes),
         zero_bytes: 0,
         lz4_bytes: sample.lz4_bytes,
-        // All pages of zeros but the first occurred before.
+        // All pages of zeros except the first are counted as duplicates.
         duplicate_bytes: sample.duplicate_bytes.saturating_sub(sample.zero_bytes),
     });
     FileEvidence { sample: used, ..file.clone() }

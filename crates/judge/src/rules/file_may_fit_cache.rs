@@ -1,4 +1,4 @@
-//! A file that a cache beneath it may hold as a whole.
+//! A file that a cache below it may hold completely.
 
 use blockstone_base::rule::{About, Judgement};
 use blockstone_base::units::Bytes;
@@ -23,9 +23,9 @@ const ABOUT: About = About {
 
 pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
 
-/// What a single disk may cache.
+/// Largest cache of a single disk.
 const DISK_BYTES: u64 = 256 << 20;
-/// Sizes up to which what lies beneath may hold the whole file; see the rule's threshold.
+/// Largest sizes at which the layers below may hold the whole file; see the rule's threshold.
 const ATTACHED_BYTES: u64 = 4 << 30;
 const BEYOND_SIGHT_BYTES: u64 = 256 << 30;
 

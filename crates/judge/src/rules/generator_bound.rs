@@ -1,4 +1,4 @@
-//! Rates that the load generator, not the storage, set.
+//! Rates that were limited by the load generator, not by the storage.
 
 use blockstone_base::rule::{About, Judgement};
 use blockstone_base::units::three_digits;
@@ -99,7 +99,7 @@ fn check_run(case: &RunCase) -> Judgement {
     Judgement::decide(used / usable >= CPU_RATIO_MAX, evidence, all_figures()).advising(RUN_NEXT)
 }
 
-/// Processor time of this process ÷ that of the processors its load can fill.
+/// Returns the processor time of this process ÷ that of the processors its load can fill.
 fn cpu_ratio(case: &Case, point: &Point) -> Option<f64> {
     let per_io = point.cpu.user_ns_per_io? + point.cpu.system_ns_per_io?;
     let used = per_io * point.iops.value / 1e9;
@@ -109,8 +109,8 @@ fn cpu_ratio(case: &Case, point: &Point) -> Option<f64> {
     }
     let background = point.background.as_ref().map_or(0, |(load, _)| load.workers);
     let threads = f64::from((point.load.workers + background).max(1));
-    // A request that io_uring cannot start without waiting is done by a kernel thread of this
-    // process: then more processors are in use than the load has threads.
+    // A request that io_uring cannot start without waiting is handled by a kernel thread of this
+    // process: in that case more processors are in use than the load has threads.
     let usable = if used > threads * 1.1 { allowed } else { threads.min(allowed) };
     Some(used / usable)
 }
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn one_thread_is_bound_by_one_processor_and_two_by_two() {
-        // 100,000 I/Os a second at 9.5 µs each fill 95 % of one processor, of two in the machine.
+        // 100,000 I/Os a second at 9.5 µs each fill 95 % of one processor in a machine of two.
         assert_eq!(judged(4e6, 100e3, "uring", 64, 9_500.0), Outcome::Fail);
         assert_eq!(judged(4e6, 100e3, "psync", 2, 9_500.0), Outcome::Pass);
         assert_eq!(judged(4e6, 100e3, "psync", 64, 19_000.0), Outcome::Fail);

@@ -28,7 +28,7 @@ pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
 /// Largest share of a file that may be missing from its device; see the rule's threshold.
 pub(super) const ABSENT_RATIO_MAX: f64 = 0.01;
 
-/// What to do when the disks of a run are not written in full.
+/// Advice if the disks of a run are not written in full.
 pub(super) const WRITTEN_BEFORE: &str =
     "Please report it with the recording: the disks are written in full before a load.";
 
@@ -49,7 +49,7 @@ fn check_run(case: &RunCase) -> Judgement {
         .advising(WRITTEN_BEFORE)
 }
 
-/// What a file shows; the points concerned are for the caller to say.
+/// Judges a file; the caller names the points concerned.
 fn of(file: &FileEvidence) -> Judgement {
     let map = &file.map;
     let (hole_bytes, source) = match &map.fiemap {

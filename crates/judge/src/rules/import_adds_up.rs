@@ -1,4 +1,4 @@
-//! What a database kept of its load, and contradicts itself in.
+//! Contradictions in what a database recorded of its load.
 
 use blockstone_base::database::LOAD;
 use blockstone_base::rule::{About, Judgement};
@@ -39,7 +39,7 @@ const UNEXPLAINED_MAX: f64 = 0.25;
 const DB_TIME_MIN_NS: f64 = 10e9;
 const SECOND_NS: f64 = 1e9;
 
-/// Compared: whether it is a contradiction, and what was seen.
+/// A comparison: whether it is a contradiction, and what was seen.
 type Compared = Option<(bool, String)>;
 
 fn check(observed: &Observed) -> Judgement {
@@ -76,13 +76,13 @@ fn check(observed: &Observed) -> Judgement {
     }
 }
 
-/// The rows of one instance, in the order of time.
+/// Rows of one instance, in order of time.
 struct Instance<'a> {
     rows: &'a [Sample<'a>],
 }
 
 impl Instance<'_> {
-    /// How far these counters moved, over the intervals in which all of them are known.
+    /// Returns the growth of these counters, over the intervals in which all of them are known.
     fn moved<const N: usize>(&self, columns: [&str; N]) -> Option<[f64; N]> {
         let mut sums = None;
         for pair in self.rows.windows(2) {
@@ -126,7 +126,7 @@ impl Instance<'_> {
             );
             return Some((true, seen));
         }
-        // Tables that leave out a function differ in bytes too.
+        // Tables that leave out a function differ in bytes, too.
         agree.then(|| (false, format!("{name} by function agree with the instance's")))
     }
 
@@ -145,7 +145,7 @@ impl Instance<'_> {
 
     fn db_time(&self) -> Compared {
         let [db_time_ns, cpu_ns, waits_ns] = self.moved(["db_time_ns", "cpu_ns", "waits_ns"])?;
-        // Processor time above DB time is named already.
+        // Processor time above DB time is reported already.
         if db_time_ns < DB_TIME_MIN_NS || cpu_ns > db_time_ns * (1.0 + CPU_ABOVE_MAX) {
             return None;
         }

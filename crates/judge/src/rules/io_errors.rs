@@ -20,11 +20,11 @@ const ABOUT: About = About {
 
 pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
 
-/// What the kernel returns when storage failed, ran out of space, or is gone: EIO, ENXIO, ENODEV,
-/// ENOSPC, EROFS, ENODATA, EILSEQ, ETIMEDOUT, EUCLEAN, EREMOTEIO (errno(3)).
+/// Errors that the kernel returns if storage failed, ran out of space, or is gone: EIO, ENXIO,
+/// ENODEV, ENOSPC, EROFS, ENODATA, EILSEQ, ETIMEDOUT, EUCLEAN, EREMOTEIO (errno(3)).
 const OF_STORAGE: [u32; 10] = [5, 6, 19, 28, 30, 61, 84, 110, 117, 121];
 
-/// The error that ended the run, if it is one of the storage.
+/// Returns the error that ended the run, if it is one of the storage.
 fn ended_by(manifest: &Manifest) -> Option<&str> {
     let End::Failed { error } = &manifest.end else { return None };
     let (_, number) = error.rsplit_once("(os error ")?;

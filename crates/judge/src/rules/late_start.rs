@@ -29,7 +29,7 @@ const WARNING_RATIO: f64 = 0.10;
 const CONDEMNING_RATIO: f64 = 0.50;
 const CLOSED: &str = "closed loops only: 0 operations had an intended start";
 
-/// What the operations of one load add up to.
+/// Sums over the operations of one load.
 struct Sums {
     label: String,
     ops: u64,
@@ -76,7 +76,7 @@ fn check_run(case: &RunCase) -> Judgement {
     judge(sums().map(|sums| vec![sums]))
 }
 
-/// `None` where it was not measured.
+/// `loads` is `None` if it was not measured.
 fn judge(loads: Option<Vec<Sums>>) -> Judgement {
     let Some(loads) = loads else {
         return Judgement::inconclusive("how late operations started was not recorded");

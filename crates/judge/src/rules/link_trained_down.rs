@@ -1,4 +1,4 @@
-//! A link that negotiated less than both of its ends can do.
+//! A link that negotiated less than both of its ends support.
 
 use blockstone_base::identity::{BlockDevice, DeviceKind};
 use blockstone_base::rule::{About, Judgement};
@@ -27,7 +27,7 @@ pub(super) const CALIBRATION: CalibrationRule =
     CalibrationRule::new(&ABOUT, |case| case.of_storage(check));
 pub(super) const RUN: RunRule = RunRule::new(&ABOUT, |case| case.of_storage(check));
 
-/// Payload rates are computed from the same numbers, so that a difference is more than rounding.
+/// Payload rates are computed from the same numbers, so any larger difference is not rounding.
 const ROUNDING: f64 = 1e-6;
 
 fn check(manifest: &Manifest) -> Judgement {

@@ -46,16 +46,16 @@ pub const ABOUT: About = About {
 pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
 pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
 
-/// Fewest flushes for each single committer's fdatasync or fsync; see the rule's threshold.
+/// Fewest flushes for each fdatasync or fsync of a single committer; see the rule's threshold.
 const FLUSHES_PER_COMMIT_MIN: f64 = 0.5;
-/// Least cost of a commit in plain writes.
+/// Least cost of a commit, in plain writes.
 const COMMIT_PER_WRITE_MIN: f64 = 1.1;
-/// Half a turn at 15,000 rpm, the fastest that rotating disks were built.
+/// Half a turn at 15,000 rpm, the highest speed of rotating disks.
 const HALF_TURN_NS: f64 = 2e6;
-/// Least time that durability adds on flash without a protected cache: programming a page, in the
-/// fastest flash that SSDs are made of. Source: Samsung's 48-layer Z-NAND at ISSCC 2018, 100 µs
-/// (anandtech.com, "The Samsung 983 ZET Z-NAND SSD Review", 2019); ordinary single-level cells
-/// take 200 µs (data sheet NAND128-A), three bits a cell 500 to 700 µs (the same review).
+/// Least time that durability adds on flash without a protected cache: the time to program a page,
+/// in the fastest flash used in SSDs. Source: Samsung's 48-layer Z-NAND at ISSCC 2018, 100 µs
+/// (anandtech.com, "The Samsung 983 ZET Z-NAND SSD Review", 2019); ordinary single-level cells take
+/// 200 µs (data sheet NAND128-A), three bits a cell 500 to 700 µs (the same review).
 const PROGRAM_NS: f64 = 100e3;
 const WRITE_THROUGH: &str = "write through";
 const UNTESTED: &str = "untested until power is cut";
@@ -81,12 +81,14 @@ fn check(case: &Case) -> Judgement {
     }
 }
 
-/// Partitions count no flushes, and device-mapper and RAID pass them on uncounted.
+/// Returns whether the device counts flushes. Partitions do not, and device-mapper and RAID pass
+/// them on uncounted.
 fn counts_flushes(device: &BlockDevice) -> bool {
     matches!(device.kind, DeviceKind::Disk | DeviceKind::Loop)
 }
 
-/// A pass, if it can be seen that commits reach the medium, not only that they were asked to.
+/// Returns a pass if there is evidence that commits reach the medium, not only that they were
+/// requested to.
 fn durable(case: &Case, device: &BlockDevice, commits: &[&Point], seen: &str) -> Judgement {
     let is_through = device.write_cache.as_deref() == Some(WRITE_THROUGH);
     // The kernel sends no flush to a device that writes through.
@@ -109,7 +111,8 @@ fn durable(case: &Case, device: &BlockDevice, commits: &[&Point], seen: &str) ->
         }
         _ => {}
     }
-    // What durability adds to a plain write: all of it, where that is said to be durable as well.
+    // Time that durability adds to a plain write; the whole commit if the plain write is said to be
+    // durable as well.
     let added = |commit: &'_ Point| {
         let plain = plain_write(case, commit).map(|write| write.latency.ns_p50.value);
         let plain_ns = if is_through { Some(0.0) } else { plain };
@@ -124,7 +127,7 @@ fn durable(case: &Case, device: &BlockDevice, commits: &[&Point], seen: &str) ->
     };
     let median = time(commit_ns);
     if rotates(case, device) {
-        // Whoever was faster was named before.
+        // Faster commits were reported before.
         return Judgement::pass(format!("{seen}; {label} waits {median} (median) for the medium"));
     }
     let added_ns = commit_ns - plain_ns;
@@ -140,12 +143,13 @@ fn durable(case: &Case, device: &BlockDevice, commits: &[&Point], seen: &str) ->
     Judgement::pass(text)
 }
 
-/// What the times of flushes say of a volatile cache.
+/// Evidence on a volatile cache from the times of flushes.
 struct Flushing {
     text: String,
-    /// They write out what was written before: the time is certain to grow, by what it takes.
+    /// Whether the flushes write out what was written before: their time certainly grows, by what
+    /// that takes.
     grows: bool,
-    /// They take less than that even after the most bytes.
+    /// Whether they take less than that even after the most bytes.
     short: bool,
 }
 
@@ -204,7 +208,7 @@ fn volatile(case: &Case, device: &BlockDevice, commits: &[&Point]) -> Judgement 
     )
 }
 
-/// (flushes, commits) of all windows in which one committer called fdatasync or fsync.
+/// Returns (flushes, commits) over all windows in which one committer called fdatasync or fsync.
 fn flushes(case: &Case, device: &BlockDevice) -> Option<(u64, u64)> {
     let mut sums = None;
     for window in case.windows {
@@ -224,7 +228,7 @@ fn single(point: &Point) -> bool {
     point.load.engine == "psync" && point.load.in_flight() == 1
 }
 
-/// The plain write of as many bytes.
+/// Returns the plain write of the same size.
 fn plain_write<'a>(case: &Case<'a>, commit: &Point) -> Option<&'a Point> {
     case.group(Group::RandomWrite)
         .find(|write| single(write) && write.load.block_bytes == commit.load.block_bytes)
@@ -248,7 +252,8 @@ fn as_cheap_as_a_write(case: &Case, commits: &[&Point]) -> Option<String> {
     })
 }
 
-/// Whether it rotates and is as slow as that: controllers and virtual disks report it wrongly.
+/// Returns whether the device is reported to rotate and is slow enough for it: controllers and
+/// virtual disks report it wrongly.
 fn rotates(case: &Case, device: &BlockDevice) -> bool {
     let read = case.group(Group::RandomRead).find(|point| point.load.in_flight() == 1);
     device.rotational == Some(true)
@@ -267,10 +272,10 @@ fn too_fast_for_a_turn(case: &Case, device: &BlockDevice, commits: &[&Point]) ->
     })
 }
 
-/// Least share of the flushes that a database asked for that must reach the device: the kernel
-/// serves several at a time with one.
+/// Least share of the flushes requested by a database that must reach the device: the kernel serves
+/// several at a time with one.
 const SEEN_RATIO_MIN: f64 = 0.01;
-/// Flushes asked for from which on their share says anything.
+/// Fewest requested flushes for which their share is meaningful.
 const ENOUGH_FLUSHES: u64 = 100;
 
 fn check_run(case: &RunCase) -> Judgement {
@@ -353,7 +358,7 @@ mod tests {
         }
     }
 
-    /// On commits too short to be told from a protected cache, or as long as a medium takes.
+    /// Judges commits too short to be told from a protected cache, or as long as a medium takes.
     fn with_flushes(commits_per_s: f64, time_ns: impl Fn(f64) -> f64) -> (Outcome, String) {
         let mut fixture = Fixture::healthy().without(&[Group::Commit]);
         fixture.commits_as(|load| saturating(commits_per_s, 3.5, load.in_flight()));
@@ -368,7 +373,7 @@ mod tests {
         assert_eq!(outcome, Outcome::Pass, "{evidence}");
         assert!(evidence.contains("after no write and 2.4"), "{evidence}");
         assert!(evidence.contains("after 8 MiB"), "{evidence}");
-        // By less than a page takes to program: not for the medium.
+        // Growth by less than the time to program a page: not for the medium.
         let (outcome, evidence) = with_flushes(60_000.0, |mib| 40e3 + 5e3 * mib);
         assert_eq!(outcome, Outcome::Inconclusive, "{evidence}");
     }
@@ -381,7 +386,8 @@ mod tests {
             assert!(evidence.contains("the cache is protected or nothing"), "{evidence}");
             assert!(evidence.ends_with("untested until power is cut"), "{evidence}");
         }
-        // A cache that is empty again as soon as it was written: commits take what a medium takes.
+        // A cache that is empty again right after it was written: commits take as long as a medium
+        // takes.
         let (outcome, evidence) = with_flushes(6_000.0, |_| 900e3);
         assert_eq!(outcome, Outcome::Pass, "{evidence}");
     }

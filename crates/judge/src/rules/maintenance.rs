@@ -1,4 +1,4 @@
-//! What the database did for itself during the window.
+//! Maintenance work of the database during the window.
 
 use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;

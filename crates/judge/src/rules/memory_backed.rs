@@ -7,7 +7,7 @@ use blockstone_record::manifest::Manifest;
 
 use super::{CalibrationRule, RunRule, file_system, in_memory};
 
-/// What to do about any storage that is main memory.
+/// Advice for any storage that is main memory.
 pub(in crate::rules) const NEXT: &str =
     "Choose a path on a storage device (findmnt -T PATH, lsblk -s).";
 

@@ -1,4 +1,4 @@
-//! Reads that memory answered, and writes that stayed in it.
+//! Reads that were answered from memory, and writes that stayed in it.
 
 use blockstone_base::Bytes;
 use blockstone_base::identity::{BlockDevice, DeviceKind, StorageTarget};
@@ -43,7 +43,7 @@ pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
 
 /// Largest share of a point's bytes that may be missing; see the rule's threshold.
 const MISSING_RATIO_MAX: f64 = 0.10;
-/// Bytes that a run has to read before their share says anything.
+/// Fewest bytes read by a run for which their share is meaningful.
 const ENOUGH_BYTES: u64 = 10_000_000;
 const RUN_CAUSE: &str = "The page cache, a hole of the file or a file system in memory answered.";
 const RUN_NEXT: &str = "\
@@ -117,7 +117,7 @@ fn no_device(manifest: &Manifest) -> String {
     )
 }
 
-/// The layer that saw the least of a point's bytes.
+/// The layer that saw the fewest bytes of a point.
 struct Seen {
     completed: u64,
     /// Bytes in flight at the edges: completed inside a window but charged outside, or the reverse.
@@ -133,8 +133,8 @@ impl Seen {
     }
 }
 
-/// `None` where nothing was measured that could tell, or the point is so short that the requests in
-/// flight at its edges decide.
+/// Returns `None` if nothing was measured that could tell, or the point is so short that the
+/// requests in flight at its edges decide.
 fn seen(case: &Case, point: &Point) -> Option<Seen> {
     if case.devices().is_empty() {
         return None;
@@ -149,16 +149,16 @@ fn seen(case: &Case, point: &Point) -> Option<Seen> {
         return None;
     }
     let seen = |(bytes, layer): (u64, String)| Seen { completed, slack, bytes, layer };
-    // The process's own account is the authority: a file system over several devices would show
-    // only a part on the first of them.
+    // The process's own account takes precedence: with a file system over several devices, the
+    // first of them would show only a part.
     let process = point.evidence.process_bytes.map(|b| (b, "charged to this process".to_owned()));
     let device = point.evidence.device_bytes.map(|b| (b, moved(point, "the device")));
     let own = process.or(device);
     own.into_iter().chain(beneath_loop(case, point)).map(seen).min_by_key(|seen| seen.bytes)
 }
 
-/// That nothing is known beneath a loop device, where this is so: the page cache of its backing
-/// file may answer.
+/// Describes a loop device below which nothing is known, if there is one: the page cache of its
+/// backing file may answer.
 fn bottomless_loop(target: &StorageTarget) -> Option<String> {
     let devices = &target.devices;
     let at = loop_in(devices)?;
@@ -172,8 +172,8 @@ fn loop_in(chain: &[BlockDevice]) -> Option<usize> {
     chain.iter().position(|device| device.kind == DeviceKind::Loop)
 }
 
-/// What the device under a loop device moved, with that of other targets: a loop device without
-/// direct I/O stands on the page cache of its backing file.
+/// Returns what the device below a loop device moved, together with that of other targets: a loop
+/// device without direct I/O uses the page cache of its backing file.
 fn beneath_loop(case: &Case, point: &Point) -> Option<(u64, String)> {
     let mut loops = Vec::new();
     let mut beneath: Vec<&str> = Vec::new();
@@ -196,7 +196,7 @@ fn beneath_loop(case: &Case, point: &Point) -> Option<(u64, String)> {
     Some((sum, moved(point, &where_to)))
 }
 
-/// Each of several targets, or the only one.
+/// Returns each of several targets, or the only one.
 fn targets(manifest: &Manifest) -> Vec<&StorageTarget> {
     match manifest.targets.as_slice() {
         [] => vec![&manifest.target],
@@ -204,7 +204,7 @@ fn targets(manifest: &Manifest) -> Vec<&StorageTarget> {
     }
 }
 
-/// `read from nvme0n1`, `written to nvme0n1`.
+/// Returns a description: `read from nvme0n1`, `written to nvme0n1`.
 fn moved(point: &Point, device: &str) -> String {
     match point.load.op {
         Op::Read => format!("read from {device}"),
@@ -227,7 +227,7 @@ fn check_run(case: &RunCase) -> Judgement {
     let Some(bytes) = reads.claimed.value() else {
         return Judgement::inconclusive("the target does not report what it read");
     };
-    // What a statement reads is counted when it has ended.
+    // The reads of a statement are counted when it has ended.
     let bytes = case.findings.statements.as_ref().map_or(bytes, |scans| scans.bytes);
     let Some(charged) = reads.process.value() else {
         return Judgement::inconclusive("what the kernel charged for reads was not measured");
@@ -261,14 +261,14 @@ fn check_run(case: &RunCase) -> Judgement {
         .advising(next)
 }
 
-/// The share of reads that a bulk write may count on the other side of an edge of its window: a
-/// database counts those of a statement when that has returned.
+/// Returns the share of reads that a bulk write may count on the other side of an edge of its
+/// window: a database counts those of a statement when it has returned.
 fn cut_off(case: &RunCase) -> f64 {
     let Some(made) = &case.findings.bulk_write else { return 0.0 };
     2.0 * case.window.sessions() as f64 / made.tables.max(1) as f64
 }
 
-/// Of a bulk write: the kernel charged fewer bytes than the tables have that were flushed.
+/// Judges a bulk write: whether the kernel charged fewer bytes than the flushed tables have.
 fn tables_that_were_not_written(case: &RunCase) -> Option<Judgement> {
     let (_, written) = case.findings.bulk_write.as_ref()?.cost("process_write_ratio")?;
     (written.high < 1.0 - MISSING_RATIO_MAX).then(|| {
@@ -284,8 +284,9 @@ fn tables_that_were_not_written(case: &RunCase) -> Option<Judgement> {
     })
 }
 
-/// The advice to a database that reads through the page cache, with the size for this machine: the
-/// cache may answer no more than [`MISSING_RATIO_MAX`], so the data are that much larger.
+/// Returns the advice for a database that reads through the page cache, with the size for this
+/// machine: the cache may answer at most [`MISSING_RATIO_MAX`], so the data must be that much
+/// larger.
 fn past_memory(case: &RunCase) -> String {
     let memory_bytes = case.manifest.host.memory_bytes;
     let least_bytes = memory_bytes as f64 / MISSING_RATIO_MAX;
@@ -300,8 +301,8 @@ fn past_memory(case: &RunCase) -> String {
     }
 }
 
-/// What reads through a loop device show that is not already in the account of the kernel: `None`
-/// without such a device, or where the device beneath it read as much.
+/// Judges reads through a loop device by what the kernel's account does not already contain. `None`
+/// without such a device, or if the device below it read as much.
 fn through_loop(case: &RunCase, bytes: u64) -> Option<Judgement> {
     let target = &case.manifest.target;
     let at = loop_in(&target.devices)?;
@@ -453,7 +454,7 @@ mod tests {
         let findings = fixture.find();
         let verdict = &findings.verdicts[0];
         assert_eq!((verdict.rule.as_str(), verdict.outcome), ("memory-test", Outcome::Fail));
-        // The two that are cached by intention make no claim about the storage.
+        // The two that are cached on purpose make no claim about the storage.
         assert_eq!(verdict.concerns.len(), findings.summary.len() - 2);
     }
 

@@ -1,4 +1,4 @@
-//! A run that asked the cache, not the storage.
+//! A run that measured the cache, not the storage.
 
 use blockstone_base::Bytes;
 use blockstone_base::rule::{About, Judgement};
@@ -38,11 +38,11 @@ fn check(case: &RunCase) -> Judgement {
     }
 }
 
-/// Data are this many times the cache where most blocks visited at random are read.
+/// Size of the data, in multiples of the cache, at which most blocks visited at random are read.
 const TIMES_CACHE: u64 = 4;
 
-/// The sizes with which most blocks would be read; none where they are already so, and a hot range
-/// is what the cache holds.
+/// Returns the sizes with which most blocks would be read. `None` if the data have that size
+/// already and it is a hot range that the cache holds.
 fn past_cache(case: &RunCase) -> Option<String> {
     let parameters = case.window.parameters();
     let data_bytes = scale::data_bytes(&parameters)?;

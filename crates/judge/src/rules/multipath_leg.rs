@@ -71,7 +71,7 @@ fn has_paths(device: &BlockDevice) -> bool {
         DeviceKind::DeviceMapper => {
             device.model.as_deref().is_some_and(|model| model.starts_with("mpath "))
         }
-        // Beneath a disk lie only the paths of native NVMe multipath.
+        // The devices below a disk are always the paths of native NVMe multipath.
         DeviceKind::Disk => !device.beneath.is_empty(),
         _ => false,
     }

@@ -1,4 +1,4 @@
-//! Others who used the same machine or device.
+//! Other users of the same machine or device.
 
 use blockstone_base::identity::{BlockDevice, DeviceKind};
 use blockstone_base::load::Op;
@@ -32,7 +32,7 @@ pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
 const FOREIGN_CPU_MAX: f64 = 0.10;
 const STEAL_MAX: f64 = 0.02;
 const FOREIGN_IO_MAX: f64 = 0.05;
-/// Bytes that a device has to read before the share of others says anything.
+/// Fewest bytes read by a device for which the share of others is meaningful.
 const ENOUGH_BYTES: u64 = 10_000_000;
 
 const PROCESSORS: &str = "processor time of others";
@@ -41,7 +41,7 @@ const IO_OF_OTHERS: &str = "I/O of others";
 const READS_OF_OTHERS: &str = "reads of others";
 const NOT_MEASURED: &str = "neither the processors nor the device were measured";
 
-/// One thing that others did, as a share, and what share is too much.
+/// One kind of work of others, as a share, with the limit for it.
 struct Noise {
     what: &'static str,
     ratio: f64,
@@ -82,13 +82,13 @@ fn check(case: &Case) -> Judgement {
     }
 }
 
-/// What of the three was not measured, where anything was.
+/// Returns which of the three were not measured.
 fn unseen(seen: &[Noise], io: &'static str) -> Vec<&'static str> {
     let all = [PROCESSORS, STOLEN, io];
     all.into_iter().filter(|what| seen.iter().all(|noise| noise.what != *what)).collect()
 }
 
-/// A pass, unless something was `unseen`.
+/// Returns a pass, unless something was `unseen`.
 fn pass(evidence: String, unseen: &[&str]) -> Judgement {
     if unseen.is_empty() {
         return Judgement::pass(evidence);
@@ -96,13 +96,13 @@ fn pass(evidence: String, unseen: &[&str]) -> Judgement {
     Judgement::inconclusive(format!("{evidence}; not measured: {}", unseen.join(", ")))
 }
 
-/// Whether threads of the kernel work for us above these devices.
+/// Returns whether kernel threads work for us above these devices.
 fn kernel_helps(devices: &[BlockDevice]) -> bool {
     let own = |kind| matches!(kind, DeviceKind::Disk | DeviceKind::Partition);
     devices.iter().any(|device| !own(device.kind))
 }
 
-/// Foreign processor time, stolen time and this foreign I/O, so far as they were measured.
+/// Returns foreign processor time, stolen time and this foreign I/O, as far as they were measured.
 fn noise(
     devices: &[BlockDevice],
     windows: &[&Window],
@@ -121,15 +121,15 @@ fn noise(
     measured.collect()
 }
 
-/// `12 % foreign processor time, 0 % stolen`.
+/// Returns the noise in words: `12 % foreign processor time, 0 % stolen`.
 fn text(noise: &[Noise]) -> String {
     let seen = noise.iter().map(|noise| format!("{} {}", percent(noise.ratio), noise.what));
     seen.collect::<Vec<_>>().join(", ")
 }
 
-/// Share of the top devices' I/O that is not ours: the lesser of its share of requests and of
-/// bytes, because a journal's few small writes are many requests beside large reads and many bytes
-/// beside none.
+/// Returns the share of the top devices' I/O that is not ours: the lesser of its share of requests
+/// and of bytes, because a journal's few small writes are many requests next to large reads and
+/// many bytes next to none.
 fn foreign_io_ratio(case: &Case, windows: &[&Window]) -> Option<f64> {
     let (mut ios, mut foreign_ios, mut bytes, mut foreign_bytes) = (0, 0, 0, 0);
     for window in windows {
@@ -139,8 +139,8 @@ fn foreign_io_ratio(case: &Case, windows: &[&Window]) -> Option<f64> {
         let writes = (get("write_ios")?, get("write_bytes")?);
         ios += reads.0 + writes.0;
         bytes += reads.1 + writes.1;
-        // A file system writes more than it is asked to (journal, metadata), so beside our writes
-        // only reads are surely foreign; beside our reads nothing else is ours.
+        // A file system writes more than requested (journal, metadata), so during our writes only
+        // reads are certainly foreign; during our reads everything else is foreign.
         let (other, ours) = if load.op == Op::Read { (writes, reads) } else { (reads, (0, 0)) };
         let charged = window.process.get("read_bytes").ok()?;
         let excess = ours.1.saturating_sub(charged);
@@ -166,15 +166,15 @@ fn check_run(case: &RunCase) -> Judgement {
         return Judgement::fail(text(&noise), all_figures());
     }
     let mut unseen = unseen(&noise, READS_OF_OTHERS);
-    // Of a device that hardly read, nobody read much.
+    // If the device hardly read anything, neither did others.
     unseen.retain(|what| *what != READS_OF_OTHERS || read.is_none());
     pass(text(&noise), &unseen)
 }
 
-/// The device's read bytes, and the share of them that was not charged to this process. Of writes
-/// nothing can be said: file systems and mirrors write more than they are asked to.
+/// Returns the device's read bytes, and the share of them that was not charged to this process.
+/// Nothing can be said about writes: file systems and mirrors write more than requested.
 fn foreign_reads(case: &RunCase) -> Option<(u64, f64)> {
-    // Of several disks the devices stand in one list, which does not say whose they are.
+    // With several disks, all devices are in one list that does not say which disk they belong to.
     let disks = case.manifest.parameters::<RunParameters>().disks;
     if disks.is_some_and(|disks| disks.len() > 1) {
         return None;

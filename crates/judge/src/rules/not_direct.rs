@@ -54,8 +54,8 @@ pub(super) const CALIBRATION: CalibrationRule =
     CalibrationRule::new(&ABOUT, |case| case.of_each_target(check));
 pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
 
-/// The share of the pages moved that may be added to the page cache before it counts as in the way:
-/// direct I/O adds none, but for an edge of a file now and then.
+/// Share of the pages moved that may be added to the page cache before I/O counts as buffered:
+/// direct I/O adds none, except occasionally at the edge of a file.
 const ADDED_SHARE: f64 = 0.05;
 const ADDED_LEAST: u64 = 32;
 const PAGE_BYTES: u64 = 4096;
@@ -64,14 +64,14 @@ const RUN_CAUSE: &str = "The page cache stood between the database and the stora
 const RUN_NEXT: &str =
     "Run on a file system that supports direct I/O (ext4, XFS) or on the device.";
 
-/// The kernel from which on btrfs buffers direct writes to files with checksums.
+/// First kernel in which btrfs buffers direct writes to files with checksums.
 const BUFFERED_SINCE: (u32, u32) = (6, 14);
 const CHECKSUMS_NEXT: &str = "\
     Measure on ext4, XFS or the device, or in a directory without checksums, as databases on btrfs \
     should be: chattr +C DIR before the files are created.";
-/// Attributes of a file that make ext4 buffer its direct I/O.
+/// Attributes of a file that make ext4 buffer direct I/O to it.
 const BUFFERING_ATTRIBUTES: [&str; 3] = ["journal-data", "verity", "inline-data"];
-/// What names of figures of a run contain that writes make.
+/// Parts of the names of those figures of a run that depend on writes.
 const WRITES: [&str; 3] = ["write", "commit", "redo"];
 
 fn check(case: &Case) -> Judgement {
@@ -135,7 +135,8 @@ fn check(case: &Case) -> Judgement {
     Judgement::pass(evidence)
 }
 
-/// Whether this point added enough pages to the page cache to show that its I/O was buffered.
+/// Returns whether this point added enough pages to the page cache to show that its I/O was
+/// buffered.
 fn added(point: &Point) -> bool {
     point.load.direct
         && point.evidence.added_pages.is_some_and(|pages| is_much(pages, moved(point)))
@@ -145,7 +146,7 @@ fn is_much(added_pages: u64, moved_pages: u64) -> bool {
     added_pages >= ADDED_LEAST && added_pages as f64 >= ADDED_SHARE * moved_pages as f64
 }
 
-/// The pages that the operations of a point touched.
+/// Returns the number of pages that the operations of a point touched.
 fn moved(point: &Point) -> u64 {
     let block_bytes = point.load.block_bytes.max(1);
     point.evidence.completed_bytes / block_bytes * block_bytes.div_ceil(PAGE_BYTES)
@@ -166,7 +167,7 @@ fn next_for_writes(manifest: &Manifest) -> &'static str {
     if file_system(manifest) == "btrfs" { CHECKSUMS_NEXT } else { ABOUT.next }
 }
 
-/// Why O_DIRECT succeeds here without being direct.
+/// Returns why O_DIRECT succeeds here without being direct.
 fn emulated(manifest: &Manifest) -> Option<String> {
     let fs = manifest.target.file_system.as_ref()?;
     let ecryptfs = || (fs.kind == "ecryptfs").then(|| fs.kind.clone());
@@ -191,15 +192,15 @@ fn emulated(manifest: &Manifest) -> Option<String> {
     })
 }
 
-/// What checksums of btrfs make of direct writes.
+/// Effect of btrfs checksums on direct writes.
 enum Checksums {
-    /// Nothing: it is another file system, an older kernel, or the files have none.
+    /// None: it is another file system, an older kernel, or the files have no checksums.
     None,
     Buffer(String),
     Unknown(String),
 }
 
-/// What becomes of direct writes to these files, or to files of which nothing is known.
+/// Returns the effect on direct writes to these files, or to files about which nothing is known.
 fn checksummed<'a>(
     manifest: &Manifest,
     files: impl Iterator<Item = &'a FileEvidence>,
@@ -305,8 +306,8 @@ fn check_run(case: &RunCase) -> Judgement {
     }
 }
 
-/// Pages that the disks read or wrote in the window, whichever are fewer: a file system may buffer
-/// only one of both.
+/// Returns the pages that the disks read or wrote in the window, whichever are fewer: a file system
+/// may buffer only one of the two.
 fn least_moved(case: &RunCase) -> u64 {
     let moved = |of: fn(&Transfers) -> u64| case.findings.disks.iter().map(of).sum::<u64>();
     let both = [moved(|disk| disk.reads.bytes), moved(|disk| disk.writes.bytes)];
@@ -363,7 +364,8 @@ mod tests {
         assert!(verdict.concerns.iter().any(|name| name == "max_write_iops"), "{verdict:?}");
         assert!(!verdict.concerns.iter().any(|name| name == "max_iops"), "{verdict:?}");
         assert!(judged("6.14.0-rc3", &["compressed"]).condemns());
-        // A directory prepared for a database, and a kernel that still wrote past the page cache.
+        // A directory prepared for a database, and a kernel that still bypassed the page cache for
+        // writes.
         assert_eq!(judged("6.18.5", &["no-copy-on-write"]).outcome, Outcome::Pass);
         assert_eq!(judged("6.12.57-cloud", &[]).outcome, Outcome::Pass);
         assert_eq!(judged("unknown", &[]).outcome, Outcome::Inconclusive);
@@ -397,15 +399,15 @@ mod tests {
 
     #[test]
     fn without_added_pages_direct_io_was_direct() {
-        // The kernel would buffer these writes if the file had checksums: it was not recorded.
+        // The kernel would buffer these writes if the file had checksums, which was not recorded.
         let verdict = counted("btrfs", 0, 0).verdict("not-direct");
         assert_eq!(verdict.outcome, Outcome::Pass, "{}", verdict.evidence);
         assert!(verdict.evidence.contains("the kernel counted 0 pages"), "{}", verdict.evidence);
-        // The edge of a file now and then.
+        // The edge of a file, occasionally.
         assert_eq!(counted("xfs", 8, 8).verdict("not-direct").outcome, Outcome::Pass);
-        // What lies beyond this machine adds no pages to it.
+        // A server caches beyond this machine, which adds no pages here.
         assert_eq!(counted("nfs4", 0, 0).verdict("not-direct").outcome, Outcome::Inconclusive);
-        // Pages of tmpfs are not in a cache of anything, and those of this ext4 stay in it.
+        // Pages of tmpfs are not the cache of anything, and those of this ext4 stay in it.
         assert!(counted("tmpfs", 0, 0).verdict("not-direct").condemns());
         let mut journal = counted("ext4", 0, 0);
         journal.manifest.target.file_system.as_mut().unwrap().options = "rw,data=journal".into();

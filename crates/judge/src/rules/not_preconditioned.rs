@@ -1,4 +1,4 @@
-//! Write rates of flash that had hardly been written before.
+//! Write rates of flash that had hardly been written to before.
 
 use super::burst::coarse;
 use super::{CalibrationRule, Case, beyond_sight, labels, megabytes, percent};
@@ -33,13 +33,13 @@ pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, che
 
 const FELL_TO_MAX: f64 = 0.6;
 const SLICE_NS: u64 = 500_000_000;
-/// Of a long window.
+/// Number of slices of a long window.
 const SLICES: u64 = 200;
 /// Fewest slices on either side of the fall.
 const BEFORE: usize = 2;
 const AFTER: usize = 4;
-/// Share of the slices before that are at least as fast as the rate before, and of those after
-/// that are at most as fast as the rate after.
+/// Share of the slices before the fall that are at least as fast as the rate before, and of those
+/// after it that are at most as fast as the rate after.
 const MOST: f64 = 0.9;
 
 fn check(case: &Case) -> Judgement {
@@ -84,8 +84,8 @@ fn check(case: &Case) -> Judgement {
     }
 }
 
-/// What was written of disks of this size, and whether that is all of it twice and, with rounds,
-/// until the rate settled.
+/// Describes what was written of disks of this size. Also returns whether everything was written
+/// twice and, if there were rounds, until the rate settled.
 fn of_preconditioning(done: &Precondition, disks_bytes: u64) -> (String, bool) {
     // A remainder of less than a large block is not written.
     let twice = done.pass_bytes / 2 + Bytes::mib(1).get() > disks_bytes;
@@ -95,13 +95,13 @@ fn of_preconditioning(done: &Precondition, disks_bytes: u64) -> (String, bool) {
     (seen, twice && !unsettled)
 }
 
-/// A rate that fell for good in a window.
+/// A permanent fall of the rate within a window.
 #[derive(Debug, PartialEq)]
 struct Fall {
     /// Bytes a second.
     before: f64,
     after: f64,
-    /// Until then.
+    /// Bytes written before the fall.
     written_bytes: u64,
 }
 
@@ -121,7 +121,7 @@ impl Fall {
     }
 }
 
-/// The rate that this share of slices does not exceed; of few, the extreme.
+/// Returns the rate that this share of slices does not exceed; with few slices, the extreme.
 fn rate_of_most(slices: &[(u64, f64)], share: f64) -> f64 {
     let mut rates: Vec<f64> = slices.iter().map(|slice| slice.1).collect();
     rates.sort_by(f64::total_cmp);
@@ -137,7 +137,7 @@ mod tests {
 
     use crate::testing::{Behaviour, Fixture, TICK_NS};
 
-    /// A drive that is laid out at these shares of 1,000 MiB/s, each for so many seconds.
+    /// A drive that is laid out at these shares of 1,000 MiB/s, each for this many seconds.
     fn laid_out(levels: &[(f64, u64)]) -> Fixture {
         let mut fixture = Fixture::healthy().without(&[Group::Layout]);
         fixture.top_device().rotational = Some(false);

@@ -1,4 +1,4 @@
-//! Statements that were not executed in one way.
+//! Statements that were not always executed in the same way.
 
 use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;

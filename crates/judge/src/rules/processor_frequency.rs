@@ -1,4 +1,5 @@
-//! Processors that have to wake up, or run slowly, when a request of one waiting reader completes.
+//! Processors that have to wake up, or run slowly, when a request of a single waiting reader
+//! completes.
 
 use std::collections::BTreeMap;
 
@@ -73,7 +74,7 @@ fn check(case: &Case) -> Judgement {
     Judgement::pass(seen.join("; "))
 }
 
-/// One operation in flight, of which none waits for a flush alone.
+/// Returns whether a point has one operation in flight, commits excluded.
 fn is_single(point: &Point) -> bool {
     let groups = [Group::RandomRead, Group::RandomWrite, Group::Reference];
     point.load.in_flight() == 1 && point.load.op != Op::Commit && groups.contains(&point.group)
@@ -137,9 +138,9 @@ fn idle(case: &Case, processors: &Processors, singles: &[&Point]) -> Idle {
     }
 }
 
-/// The mean exit latency of the idle states entered in the windows of a point, and the state that
-/// was entered most; none where the operations were more than the entries, so that a processor did
-/// not go idle for each.
+/// Returns the mean exit latency of the idle states entered in the windows of a point, and the
+/// state that was entered most. `None` if there were more operations than entries, so that a
+/// processor did not go idle for each.
 fn mean_exit(case: &Case, states: &[IdleState], label: &str) -> Option<(f64, String)> {
     let exit_ns: BTreeMap<&str, u64> =
         states.iter().map(|state| (state.name.as_str(), state.exit_latency_ns)).collect();
@@ -163,7 +164,7 @@ fn mean_exit(case: &Case, states: &[IdleState], label: &str) -> Option<(f64, Str
     Some((sum / all as f64, (*most.0).to_owned()))
 }
 
-/// Whether the frequency was low, and what it was; none where it is not visible.
+/// Returns whether the frequency was low, and its description. `None` if it is not visible.
 fn frequency(case: &Case, processors: &Processors, point: &Point) -> Option<(bool, String)> {
     let governor = processors.frequency_governor.as_deref()?;
     let allowed = processors.frequency_hz_max?;
@@ -209,8 +210,8 @@ mod tests {
     use super::*;
     use crate::testing::Fixture;
 
-    /// A healthy disk whose single reader has a median of 125 µs or so, on a processor with these
-    /// idle states (name, exit latency in µs, entries an operation).
+    /// A healthy disk whose single reader has a median of about 125 µs, on a processor with these
+    /// idle states (name, exit latency in µs, entries per operation).
     fn on(states: &[(&str, u64, f64)]) -> Fixture {
         let mut fixture = Fixture::healthy();
         let processors = fixture.manifest.host.processors.as_mut().unwrap();

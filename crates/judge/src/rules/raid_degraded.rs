@@ -1,4 +1,4 @@
-//! A RAID of Linux that lacks a disk, or copies one.
+//! A Linux RAID that lacks a disk, or is copying one.
 
 use blockstone_base::identity::DeviceKind;
 use blockstone_base::rule::{About, Judgement};
@@ -93,7 +93,7 @@ mod tests {
     fn a_complete_raid_passes_and_an_old_recording_is_open() {
         assert_eq!(judged(Some(state(Some(0), Some("idle")))).outcome, Outcome::Pass);
         assert_eq!(judged(Some(state(Some(0), Some("frozen")))).outcome, Outcome::Pass);
-        // Level 0 can lack nothing and has nothing to do.
+        // Level 0 cannot lack a disk and has nothing to rebuild.
         assert_eq!(judged(Some(state(None, None))).outcome, Outcome::Pass);
         assert_eq!(judged(None).outcome, Outcome::Inconclusive);
     }

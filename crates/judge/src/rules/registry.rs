@@ -1,5 +1,5 @@
-//! All rules, in the order in which the verdicts on any recording are listed: first what makes a
-//! number mean something else, then what makes it weaker.
+//! All rules, in the order in which the verdicts on any recording are listed: first those that
+//! change what a number means, then those that weaken it.
 
 use super::{CalibrationRule, RunRule, WatchRule};
 
@@ -74,10 +74,10 @@ pub const RUN: &[RunRule] = &[
 
 pub const WATCH: &[WatchRule] = &[super::import_adds_up::WATCH, super::double_caching::WATCH];
 
-/// Rules whose failure tells what the storage is or how it varies. A figure that one of them warns
-/// of may be called faster or slower: under a cap a volume *is* slower. What another rule warns of
-/// may come from other programs, the processors or the measurement itself. `unsteady` is here
-/// because intervals contain that variation already.
+/// Rules whose failure shows a property of the storage or its variation. A figure that one of them
+/// warns of may be called faster or slower: under a cap a volume *is* slower. What another rule
+/// warns of may be due to other programs, the processors or the measurement itself. `unsteady` is
+/// listed because intervals contain that variation already.
 const OF_STORAGE: &[&str] = &[
     super::burst::CALIBRATION.about.id,
     super::cloud_volume::CALIBRATION.about.id,
@@ -90,7 +90,8 @@ const OF_STORAGE: &[&str] = &[
     super::unsteady::CALIBRATION.about.id,
 ];
 
-/// Whether a difference in a figure that the rule with this id warns of is one of the storage.
+/// Returns whether a difference in a figure that the rule with this id warns of is due to the
+/// storage.
 pub fn is_of_storage(id: &str) -> bool {
     OF_STORAGE.contains(&id)
 }

@@ -30,7 +30,7 @@ pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
 const SHARE_MAX: f64 = 0.25;
 
 fn check(case: &Case) -> Judgement {
-    // With more committers the delay of one hides behind the others' flushes.
+    // With more committers, the delay of one is hidden behind the others' flushes.
     let single = |point: &&Point| point.load.in_flight() == 1;
     let shares: Vec<(&Point, f64, f64)> = case
         .group(Group::Commit)

@@ -1,11 +1,11 @@
-//! How large the data of a run would have to be, as the options that make them so.
+//! Sizes that the data of a run would need, as options that set them.
 
 use blockstone_record::parameters::RunParameters;
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// Bytes as an option takes them, rounded up: `64M`, `118G`.
+/// Formats bytes as an option takes them, rounded up: `64M`, `118G`.
 pub(super) fn option(bytes: u64) -> String {
     if bytes >= 10 * GIB || bytes > 0 && bytes.is_multiple_of(GIB) {
         format!("{}G", bytes.div_ceil(GIB))
@@ -14,18 +14,18 @@ pub(super) fn option(bytes: u64) -> String {
     }
 }
 
-/// The bytes of all schemas, or of the table that is scanned; none where the recording does not
-/// have them.
+/// Returns the bytes of all schemas, or of the table that is scanned; `None` if the recording does
+/// not have them.
 pub(super) fn data_bytes(parameters: &RunParameters) -> Option<u64> {
     if let Some(table) = parameters.scan_bytes {
         return Some(table.get());
     }
     let rows = parameters.rows_per_schema?.checked_mul(u64::from(parameters.schemas?))?;
-    // One row a block.
+    // One row per block.
     rows.checked_mul(parameters.block_bytes?.get())
 }
 
-/// `--scale 118G for each of 2 schemas`: then all of them together have these bytes.
+/// Returns the option that gives the data this total size: `--scale 118G for each of 2 schemas`.
 pub(super) fn of_all(parameters: &RunParameters, bytes: u64) -> Option<String> {
     if parameters.scan_bytes.is_some() {
         return Some(format!("--scan-size {}", option(bytes)));

@@ -1,4 +1,4 @@
-//! Writes where nothing was to be written.
+//! Writes where nothing should have been written.
 
 use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;

@@ -1,10 +1,11 @@
-//! A configured limit: of a control group, a hypervisor, a cloud volume.
+//! A configured limit: that of a control group, a hypervisor, or a cloud volume.
 //!
-//! Flat alone proves nothing: every device has a ceiling, and a good one is flat there. What tells
-//! a limit from a ceiling is what the device does *below* it. A device at its ceiling is busy with
-//! every request, so that time passes in the device and one request is like the next. A device
-//! behind a limit is idle most of the time: it answers at once, and the requests wait elsewhere,
-//! in stalls. So a plateau is called a limit only with one of the marks in [`marks`].
+//! A flat curve alone proves nothing: every device has a ceiling, and a good one is flat there.
+//! What tells a limit from a ceiling is the behaviour of the device *below* it. A device at its
+//! ceiling is busy with every request, so that time passes in the device and all requests are
+//! alike. A device behind a limit is idle most of the time: it answers immediately, and the
+//! requests wait elsewhere, in stalls. So a plateau is called a limit only with one of the marks in
+//! [`marks`].
 
 mod cap;
 pub(super) mod ladder;
@@ -140,7 +141,7 @@ fn failure(ladders: &[Ladder], found: &[(&Ladder, Option<Plateau>, Mark)]) -> Ju
     failed.caused_by(format!("The control group limit in {}.", sources.join(" and in ")))
 }
 
-/// `437 IOPS (436 to 438)`.
+/// Returns the rate with its interval: `437 IOPS (436 to 438)`.
 fn iops_text(rate: &blockstone_base::stats::Estimate) -> String {
     let [value, low, high] = [rate.value, rate.low, rate.high].map(three_digits);
     format!("{value} IOPS ({low} to {high})")
@@ -157,7 +158,7 @@ mod tests {
 
     use crate::testing::{Behaviour, Fixture, LARGE, load, saturating};
 
-    /// A device behind a cap on I/Os: what it would do alone, or the cap.
+    /// A device behind a cap on I/Os: its own behaviour, or the cap.
     fn capped_ios(cap: f64, alone: impl Fn(u32) -> Behaviour) -> impl Fn(&LoadSpec) -> Behaviour {
         move |load| {
             let n = load.in_flight();
@@ -178,7 +179,7 @@ mod tests {
         saturating(80_000.0, 3.2, n)
     }
 
-    /// The disk, with large reads that one stream nearly saturates.
+    /// The disk, with large reads that a single stream nearly saturates.
     fn saturated(load: &LoadSpec) -> Behaviour {
         match load.block_bytes {
             LARGE => saturating(1_700.0, 1.1, load.in_flight()),
@@ -190,7 +191,7 @@ mod tests {
         fixture.verdict("throttled")
     }
 
-    /// The rate that the evidence gives for a ladder.
+    /// Returns the rate that the evidence states for a ladder.
     fn cap_of(verdict: &Verdict, ladder: &str) -> f64 {
         let text = verdict.evidence.split_once(&format!("{ladder}: cap of ")).unwrap().1;
         text.split(' ').next().unwrap().replace(',', "").parse().unwrap()
@@ -302,7 +303,7 @@ mod tests {
         assert!(verdict.evidence.contains("wait above the device"), "{}", verdict.evidence);
     }
 
-    /// A cache that answers six of ten reads at once, and a device that holds the others.
+    /// A cache that answers six of ten reads immediately, and a device that holds the rest.
     fn mixture(slices: &[f64]) -> Fixture {
         Fixture::reads_as(|load| {
             let mean_ns = f64::from(load.in_flight()) / 375.0 * 1e9;
@@ -330,7 +331,7 @@ mod tests {
         assert!(verdict.evidence.contains("burst and stall"), "{}", verdict.evidence);
     }
 
-    /// A single server: the hardest natural case, flat from one request in flight on.
+    /// A single server: the hardest natural case, flat from one request in flight.
     fn single_server(iops: f64) -> Fixture {
         Fixture::reads_as(move |load| match load.block_bytes {
             LARGE => saturating(iops / 20.0, 2.0, load.in_flight()),
@@ -371,7 +372,7 @@ mod tests {
         let open = throttled(&virtual_disk);
         assert_eq!(open.outcome, Outcome::Inconclusive, "{}", open.evidence);
         assert!(open.evidence.contains("KVM"), "{}", open.evidence);
-        // As even as no device is, but too fast to be called a cap for that.
+        // More even than any device, but too fast to be called a cap for that.
         let even = throttled(&Fixture::reads_as(|load| match load.block_bytes {
             LARGE => saturating(1_700.0, 1.1, load.in_flight()),
             _ => Behaviour {
@@ -428,7 +429,7 @@ mod tests {
 
     #[test]
     fn stalls_without_a_plateau_are_no_cap() {
-        // A collector that stalls the device now and then: the rate still rises.
+        // A collector that stalls the device occasionally: the rate still rises.
         let fixture = Fixture::reads_as(|load| {
             let natural = saturated(load);
             let mean = natural.latencies[4].0;

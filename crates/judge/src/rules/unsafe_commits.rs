@@ -1,4 +1,4 @@
-//! Commits that a power loss would take back.
+//! Commits that a power loss would undo.
 
 use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;

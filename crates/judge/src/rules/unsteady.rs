@@ -33,7 +33,7 @@ pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, che
 pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
 
 const MOVEMENT_MAX: f64 = 0.10;
-/// Events of a run that a rate has to rest on before it is judged.
+/// Fewest events behind a rate of a run for which it is judged.
 const ENOUGH: u64 = 1_000;
 const RATES: [&str; 4] = ["read_iops", "write_iops", "commits_per_s", "operations_per_s"];
 const RUN_CAUSE: &str = "\
@@ -90,8 +90,8 @@ fn check(case: &Case) -> Judgement {
     }
 }
 
-/// Whether the reference's windows agree once the time that its reads waited for a processor is
-/// taken out.
+/// Returns whether the reference's windows agree once the time that its reads waited for a
+/// processor is subtracted.
 fn processors_moved(case: &Case) -> bool {
     let reference = |window: &&Window| case.phase(window).group == Group::Reference;
     let storage_ns = |window: &Window| {
@@ -106,7 +106,7 @@ fn processors_moved(case: &Case) -> bool {
     (most - least) / mean <= MOVEMENT_MAX
 }
 
-/// The rates of a window's halves when they differ by more than they may.
+/// Returns the rates of a window's halves if they differ by more than they may.
 fn trend(window: &Window) -> Option<(Estimate, Estimate)> {
     let ticks = window.ops_track();
     let (first, second) = ticks.split_at(ticks.len() / 2);
@@ -117,7 +117,7 @@ fn trend(window: &Window) -> Option<(Estimate, Estimate)> {
     (apart && moved).then_some((first, second))
 }
 
-/// That the rate was moving all the time, where it was.
+/// Describes that the rate was moving all the time, if it was.
 fn never_settled(phase: &Phase) -> Option<String> {
     let length = time((phase.window_end_ns - phase.start_ns) as f64);
     let never = phase.settled == Some(false);
@@ -189,7 +189,7 @@ mod tests {
             fixture.add("reference", Group::Reference, spec, &behaviour);
             fixture.verdict("unsteady")
         };
-        // 40 µs a read elsewhere, here 60 µs, of which 20 µs in the run queue.
+        // 40 µs per read elsewhere; here 60 µs, of which 20 µs in the run queue.
         let waited = reference(21_000.0, 16_667.0);
         assert_eq!(waited.outcome, Outcome::Inconclusive, "{}", waited.evidence);
         assert!(waited.evidence.contains("run queue"), "{}", waited.evidence);

@@ -41,7 +41,7 @@ fn check_run(case: &RunCase) -> Judgement {
         .advising(WRITTEN_BEFORE)
 }
 
-/// What a file shows; the points concerned are for the caller to say.
+/// Judges a file; the caller names the points concerned.
 fn of(file: &FileEvidence) -> Judgement {
     if let Capability::Degraded { why } = &file.map.fiemap {
         return Judgement::inconclusive(format!("extents cannot be seen: {why}"));

@@ -1,4 +1,4 @@
-//! Operations that were not what was asked for.
+//! Operations that were not what was requested.
 
 use blockstone_base::rule::{About, Judgement};
 use blockstone_base::units::thousands;
@@ -21,12 +21,12 @@ const ABOUT: About = About {
 
 pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check);
 
-/// Largest difference between the shares of updates asked for and sent.
+/// Largest difference between the share of updates requested and the share sent.
 const SHARE_OFF_MAX: f64 = 0.02;
-/// Operations from which on the share is judged.
+/// Fewest operations for which the share is judged.
 const ENOUGH_OPS: u64 = 1_000;
 
-/// Whether the transactions of order entry have the shares that were asked for.
+/// Checks whether the transactions of order entry have the shares that were requested.
 fn mix(case: &RunCase, seen: &mut Vec<String>, wrong: &mut Vec<String>) {
     let Some(transactions) = &case.findings.transactions else { return };
     let sent: u64 = transactions.kinds.iter().map(|kind| kind.count).sum();
@@ -45,7 +45,7 @@ fn mix(case: &RunCase, seen: &mut Vec<String>, wrong: &mut Vec<String>) {
     if off <= SHARE_OFF_MAX { seen.push(text) } else { wrong.push(text) }
 }
 
-/// Whether every table has all rows of its schema: `InnoDB` keeps a second row beside each.
+/// Checks whether every table has all rows of its schema: `InnoDB` keeps a second row for each.
 fn tables(case: &RunCase, seen: &mut Vec<String>, wrong: &mut Vec<String>) {
     let Some(made) = case.findings.bulk_write.as_ref().filter(|made| made.tables > 0) else {
         return;

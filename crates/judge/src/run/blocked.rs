@@ -1,45 +1,46 @@
-//! Time in which the threads of a server's sessions were blocked without any event of the server.
+//! Time in which threads of a server's sessions were blocked without any event of the server.
 //!
-//! The kernel shows where a thread is blocked, whatever the server says of it. From that, the waits
-//! which the server does report are taken away, kind by kind: what is left has no event.
+//! The kernel shows where a thread is blocked, whatever the server reports. The waits that the
+//! server does report are subtracted from that, kind by kind: what is left has no event.
 
 use blockstone_base::database::{BLOCKED, BLOCKED_IN, PEER, ROW_LOCK, RUNNING};
 
 use super::window::RunWindow;
 
-/// The role of what works for the sessions.
+/// Role of the processes and threads that work for the sessions.
 pub const SESSION: &str = "session";
 
-/// Less than this share of the database time is within what samples of this length are off by.
+/// Smaller shares of the database time are within the error of samples of this length.
 const LEAST_RATIO: f64 = 0.01;
 
-/// Where the kernel showed threads blocked.
+/// A place in which the kernel showed threads blocked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Blocked {
-    /// Its name among the events.
+    /// Name of the place among the events.
     pub event: &'static str,
-    /// The object that it is recorded as, less the role.
+    /// Object under which it is recorded, less the role.
     pub place: &'static str,
-    /// With what the server reports.
+    /// Time blocked, including the waits that the server reports.
     pub seen_ns: u64,
-    /// Without.
+    /// Time blocked without them.
     pub ns: u64,
 }
 
-/// Of the threads of sessions, as the kernel showed them.
+/// Threads of the sessions, as the kernel showed them.
 #[derive(Debug, Default)]
 pub struct Threads {
-    /// Without any event of the server.
+    /// Blocked time without any event of the server.
     pub blocked: Vec<Blocked>,
-    /// Blocked in waits that the server reports.
+    /// Time blocked in waits that the server reports.
     pub in_waits_ns: u64,
-    /// They waited for their clients while these were in a call; None where that was not recorded.
+    /// Time in which threads waited for their clients during a call; `None` if that was not
+    /// recorded.
     pub network_ns: Option<u64>,
 }
 
 impl Threads {
-    /// None where it was not recorded. `waits` are those of the sessions as the server reports
-    /// them; `ran_ns` is what the kernel charged their threads as running or ready.
+    /// Returns `None` if it was not recorded. `waits` are those of the sessions as the server
+    /// reports them; `ran_ns` is what the kernel charged their threads as running or ready.
     pub fn of(
         window: &RunWindow,
         waits: &[(&str, u64)],
@@ -59,13 +60,13 @@ impl Threads {
         let network_ns = client.map(|(peer_ns, running_ns)| {
             let off_ns = total_ns(&seen) + peer_ns;
             let all_ns = off_ns + running_ns;
-            // Who samples needs a processor too, so that samples see threads run too often or too
-            // rarely. When they ran is known: all other time they were off the processors.
+            // The sampler needs a processor too, so that samples see threads run too often or too
+            // rarely. The time they ran is known: for the rest they were off the processors.
             let ratio = all_ns.saturating_sub(ran_ns) as f64 / off_ns.max(1) as f64;
             for one in &mut seen {
                 one.ns = (one.seen_ns as f64 * ratio) as u64;
             }
-            // What sessions did outside of calls, their threads waited for them.
+            // While sessions were outside of calls, their threads waited for them.
             let outside_ns = all_ns.saturating_sub(db_time_ns);
             ((peer_ns as f64 * ratio) as u64).saturating_sub(outside_ns)
         });
@@ -81,10 +82,10 @@ pub fn total_ns(blocked: &[Blocked]) -> u64 {
     blocked.iter().map(|one| one.ns).sum()
 }
 
-/// What of `seen` no wait covers.
+/// Returns the part of `seen` that no wait covers.
 fn without_events(mut seen: Vec<Blocked>, waits: &[(&str, u64)]) -> Vec<Blocked> {
     let mut waits: Vec<_> = waits.iter().map(|&(event, ns)| (places_of(event), ns)).collect();
-    // Those that can be in few places first.
+    // Waits that can be in few places first.
     waits.sort_by_key(|(places, _)| places.len());
     for (places, mut ns) in waits {
         for place in places {
@@ -107,13 +108,13 @@ fn leave_out_little(blocked: &mut [Blocked], db_time_ns: u64) {
     }
 }
 
-/// Where a thread may be blocked in a wait, the likeliest first.
+/// Returns the places in which a thread may be blocked during a wait, likeliest first.
 fn places_of(event: &str) -> &'static [&'static str] {
     match event {
         ROW_LOCK => &["futex"],
-        // One session writes and flushes the log for others, which wait for it.
+        // One session writes and flushes the log for others, which wait for that.
         "stage/sql/Commit" => &["flush", "futex", "write"],
-        // Sessions read from it; what they change there, others write.
+        // Sessions read from it; others write what they change there.
         "wait/io/file/innodb/innodb_data_file" => &["read"],
         event if event.starts_with("wait/io/") => &["flush", "write", "read"],
         event if event.starts_with("wait/") => &["futex"],
@@ -125,7 +126,7 @@ fn places_of(event: &str) -> &'static [&'static str] {
 mod tests {
     use super::*;
 
-    /// What remains of blocks of 100 ns each, in the order of [`BLOCKED_IN`].
+    /// Returns what remains of blocks of 100 ns each, in the order of [`BLOCKED_IN`].
     fn left(waits: &[(&str, u64)], db_time_ns: u64) -> [u64; BLOCKED_IN.len()] {
         let seen = |(place, event)| Blocked { event, place, seen_ns: 100, ns: 100 };
         let mut left = without_events(BLOCKED_IN.map(seen).to_vec(), waits);
@@ -142,7 +143,7 @@ mod tests {
         assert_eq!(left(&[(data, 900)], 1000), [0, 100, 100, 100, 100, 100, 100], "at work in it");
         let log = "wait/io/file/innodb/innodb_log_file";
         assert_eq!(left(&[(log, 170)], 1000), [100, 30, 0, 100, 100, 100, 100]);
-        // A lock waits in a futex only, so that a commit covers what that leaves.
+        // A lock waits in a futex only, so that a commit covers what the lock leaves.
         let waits = [("stage/sql/Commit", 150), ("wait/synch/mutex/x", 80), (ROW_LOCK, 10)];
         assert_eq!(left(&waits, 1000), [100, 60, 0, 0, 100, 100, 100]);
         assert_eq!(left(&[("wait/lock/table/sql/handler", 40)], 1000)[3], 60);

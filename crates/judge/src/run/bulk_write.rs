@@ -1,9 +1,9 @@
-//! A bulk write: how fast tables were made of existing rows, as the statement returned and with
-//! their flush, and what a byte of a table took.
+//! A bulk write: the rate at which tables were made from existing rows, until the statement
+//! returned and including the flush, and the cost of a byte of a table.
 //!
 //! A table is counted when its statement has returned. Counters of the machine are read at each
-//! tick, and a window's edges cut a table in two: so all means are taken from the end of one flush
-//! to the end of another, between which whole tables lie.
+//! tick, and the edges of a window cut tables in two, so all means are taken from the end of one
+//! flush to the end of another: between these there are only whole tables.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::Percentiles;
 use super::window::RunWindow;
 
-/// Tables from which on a mean has an interval that says something.
+/// Fewest tables for which the interval of a mean is meaningful.
 pub const ENOUGH_TABLES: u64 = 4;
 
 const CREATE: &str = TABLE_STEPS[0];
@@ -25,78 +25,78 @@ const FLUSH: &str = TABLE_STEPS[1];
 /// All tables of a window.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct BulkWrite {
-    /// Tables that were made in the window. All figures of fewer than four are null.
+    /// Tables that were made in the window. With fewer than four, all figures are null.
     pub tables: u64,
-    /// Rows of one.
+    /// Mean number of rows of a table.
     pub rows_mean: Option<f64>,
-    /// Bytes of one, as the database says.
+    /// Mean size of a table in bytes, as the database reports it.
     pub bytes_mean: Option<f64>,
-    /// While the statement runs, until its commit is acknowledged.
+    /// Pace of the statement alone, until its commit is acknowledged.
     pub returned: Pace,
-    /// The same with the flush that follows, until all bytes are on the medium.
+    /// Pace including the flush that follows, until all bytes are on the medium.
     pub flushed: Pace,
-    /// Each step, in its order.
+    /// Steps of a bulk write, in their order.
     pub steps: Vec<BulkStep>,
-    /// What a table took.
+    /// Costs of a table.
     pub costs: Vec<BulkCost>,
 }
 
-/// How fast one session wrote.
+/// Write rate of one session.
 #[derive(Clone, Copy, Debug, Default, Serialize, JsonSchema)]
 pub struct Pace {
     /// Decimal megabytes of tables a second.
     pub mb_per_s: Option<Estimate>,
     /// Rows a second.
     pub rows_per_s: Option<Estimate>,
-    /// Time of a table.
+    /// Mean time of a table, in nanoseconds.
     pub ns_mean: Option<Estimate>,
 }
 
 /// One step of a bulk write.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct BulkStep {
-    /// Its name.
+    /// Name of the step.
     pub name: &'static str,
-    /// Completed in the window.
+    /// Steps completed in the window.
     pub count: u64,
-    /// Mean time; none where too few completed, as what follows.
+    /// Mean time, in nanoseconds; null if too few completed, as are the quantiles.
     pub ns_mean: Option<Estimate>,
     pub ns_p50: Option<Estimate>,
     pub ns_p90: Option<Estimate>,
     pub ns_p99: Option<Estimate>,
 }
 
-/// What tables took of something.
+/// Cost of the tables in one resource.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct BulkCost {
-    /// The name of its figure.
+    /// Name of the cost's figure.
     pub name: &'static str,
-    /// For people.
+    /// Title for people.
     pub title: &'static str,
-    /// Its unit.
+    /// Unit of the amount.
     pub unit: &'static str,
-    /// For each byte of a table; of processor time, for each megabyte.
+    /// Amount for each byte of a table; for processor time, for each megabyte.
     pub amount: Option<Estimate>,
-    /// Why it was not measured, where that is so.
+    /// Why it was not measured; null if it was.
     pub missing: Option<Missing>,
 }
 
 impl BulkWrite {
-    /// A cost that was measured.
+    /// Returns a cost that was measured.
     pub fn cost(&self, name: &str) -> Option<(&BulkCost, Estimate)> {
         let found = self.costs.iter().find(|cost| cost.name == name)?;
         Some((found, found.amount?))
     }
 }
 
-/// None of a window in which the sessions made no tables.
+/// Returns `None` for a window in which the sessions made no tables.
 pub fn derive(window: &RunWindow, latencies: &[Percentiles]) -> Option<BulkWrite> {
     let created = |column| window.grown("operation", CREATE, column).ok();
     let tables = created("completed_ops")?;
     let track = |step, column| window.track("operation", step, column).ok();
     let known = |track: Option<Track>| track.filter(|_| tables >= ENOUGH_TABLES);
     let ends = track(FLUSH, "completed_ops").map(|flushes| ends(&flushes)).unwrap_or_default();
-    // From the first end to the last.
+    // Tables from the first end to the last.
     let whole = ends.len().saturating_sub(1) as u64;
     let counted = |estimate: Estimate| Estimate { samples: whole, ..estimate };
     let per =
@@ -157,7 +157,7 @@ fn taken(window: &RunWindow) -> [Taken; 5] {
             return window.track_of_all("server", column);
         }
         if window.parameters().is_apart() {
-            // Another machine, or a server that does not say which process it is.
+            // Another machine, or a server that does not report which process it is.
             return Err(Missing::NotPermitted);
         }
         window.track("process", "", column)
@@ -176,7 +176,7 @@ fn taken(window: &RunWindow) -> [Taken; 5] {
     ]
 }
 
-/// Processor time of all roles of the database, at the instants at which all were read.
+/// Returns the processor time of all roles of the database, at the instants at which all were read.
 fn processors(window: &RunWindow) -> Result<Track, Missing> {
     let of_cpu = |object: &&str| object.split_once('/').is_some_and(|(_, event)| event == CPU);
     let roles: Vec<&str> = window.objects("event").into_iter().filter(of_cpu).collect();
@@ -185,8 +185,8 @@ fn processors(window: &RunWindow) -> Result<Track, Missing> {
     tracks.try_fold(first, |all, role| Ok(sum(&all, &role?)))
 }
 
-/// The instants at which a count had moved since the one before: those of the first are cut off by
-/// the window's edge.
+/// Returns the instants at which a count had moved since the one before. The growth up to the first
+/// of these may be cut off by the window's edge.
 fn ends(counts: &[(u64, u64)]) -> Vec<u64> {
     counts.windows(2).filter(|pair| pair[1].1 > pair[0].1).map(|pair| pair[1].0).collect()
 }

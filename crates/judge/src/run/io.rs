@@ -4,7 +4,8 @@ use super::time::SESSION;
 use super::window::RunWindow;
 use super::{Transfer, Transfers};
 
-/// The transfers of every object of `probe`, in the order of their names but the sessions first.
+/// Returns the transfers of every object of `probe` in the order of their names, the sessions
+/// first.
 pub fn transfers(window: &RunWindow, probe: &str) -> Vec<Transfers> {
     let of = |name: &&str| {
         Some(Transfers {

@@ -7,7 +7,8 @@ use blockstone_record::LatencyClock;
 use super::window::RunWindow;
 use super::{LittlesLaw, Percentiles};
 
-/// Operations from their intended start, then events, those of the sessions first.
+/// Returns the percentiles of operations from their intended start, then of events, those of the
+/// sessions first.
 pub fn percentiles(window: &RunWindow) -> Vec<Percentiles> {
     let of_part = if window.is_part() { window.histograms_of_part() } else { Vec::new() };
     let all: Vec<(&str, LatencyClock, &LatencyHistogram)> = if window.is_part() {
@@ -45,7 +46,7 @@ fn row(
     let lasted = unfinished.unwrap_or(&none);
     let mut with_unfinished = histogram.clone();
     with_unfinished.merge(lasted);
-    // A session has one operation under way.
+    // A session has one operation in flight.
     let unfinished_of = (lasted, window.sessions());
     let quantile = |q| histogram.quantile_with(unfinished_of, q, seconds, window.duration_ns());
     let median = quantile(0.5);
@@ -65,12 +66,13 @@ fn row(
     })
 }
 
-/// The law on operations, in a closed loop; and on physical reads, where the sessions do nothing
-/// but read: then sessions ÷ reads a second is the latency of a read, but for the processor time.
+/// Checks Little's law on operations in a closed loop, and on physical reads if the sessions only
+/// read: in that case sessions ÷ reads a second is the latency of a read, apart from the processor
+/// time.
 pub fn littles_law(window: &RunWindow) -> Vec<LittlesLaw> {
     let sessions = window.sessions();
-    // A scan's reads overlap, and its operations are longer than a window is exact for, as are
-    // tables that are made.
+    // The reads of a scan overlap, and its operations are too long for the number in a window to be
+    // exact, as are those that make tables.
     let has_rate = window.parameters().rate_per_s.is_some();
     if sessions == 0 || has_rate || window.scans() || window.writes_tables() {
         return Vec::new();
@@ -81,7 +83,7 @@ pub fn littles_law(window: &RunWindow) -> Vec<LittlesLaw> {
         Some((event("waits")?, event("time_ns")?))
     };
     let law = |what, (count, time_ns): (u64, u64), think_ns: u64| {
-        // A part in which none completed has taken its time too.
+        // A part in which none completed took its time all the same.
         if count == 0 && !window.is_part() {
             return None;
         }

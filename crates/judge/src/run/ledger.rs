@@ -1,5 +1,5 @@
-//! What the database claims, what the kernel charges to its processes, and what the device did:
-//! three accounts of the same window, side by side.
+//! I/O as the database claims it, as the kernel charges it to the database's processes, and as the
+//! device did it: three accounts of the same window.
 
 use blockstone_base::column::Unmeasured;
 use blockstone_base::units::Bytes;
@@ -12,28 +12,28 @@ use super::window::RunWindow;
 /// One line of the ledger.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LedgerRow {
-    /// What is counted.
+    /// Quantity that is counted.
     pub what: &'static str,
-    /// In what: `bytes` or `count`.
+    /// Unit of the counts: `bytes` or `count`.
     #[schemars(extend("enum" = ["bytes", "count"]))]
     pub unit: &'static str,
-    /// By the database.
+    /// Counted by the database.
     pub claimed: LedgerCell,
-    /// By the kernel, to the processes of the database.
+    /// Charged by the kernel to the processes of the database.
     pub process: LedgerCell,
-    /// By the block layer, on the device, of all processes.
+    /// Counted by the block layer on the device, for all processes.
     pub device: LedgerCell,
-    /// How the database executes what causes it; none for what no statement says.
+    /// How the database executes the statements that cause it; null if no statement applies.
     pub plan: Option<String>,
 }
 
-/// A number, or why there is none: never a zero that was not measured.
+/// A number, or the reason why there is none; never zero for what was not measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LedgerCell {
-    /// The number.
+    /// Number that was counted.
     Value(u64),
-    /// The reason.
+    /// Reason why it was not measured.
     Unmeasured(Unmeasured),
 }
 
@@ -90,7 +90,7 @@ pub fn rows(window: &RunWindow) -> Vec<LedgerRow> {
     rows
 }
 
-/// Whether a database of its own was driven.
+/// Returns whether the run drove a database of its own.
 pub fn has_server(window: &RunWindow) -> bool {
     window.parameters().server.is_some()
 }
@@ -99,7 +99,8 @@ fn block_bytes(window: &RunWindow) -> u64 {
     window.parameters().block_bytes.map_or(0, Bytes::get)
 }
 
-/// The miniature instance counts what it sends to its disks, a database counts pages.
+/// Returns the reads that the database claims: the miniature instance counts what it sends to its
+/// disks, a database counts pages.
 fn claimed_reads(window: &RunWindow) -> LedgerCell {
     if let Ok(bytes) = window.grown_of_all("disk", "read_bytes") {
         return LedgerCell::Value(bytes);
@@ -129,7 +130,7 @@ fn counted(window: &RunWindow, probe: &str, column: &str) -> LedgerCell {
     })
 }
 
-/// What the kernel charged to the server, or to this process for a database inside it.
+/// Returns what the kernel charged to the server, or to this process for a database inside it.
 fn charged(window: &RunWindow, column: &str) -> LedgerCell {
     let server = !window.objects("server").is_empty();
     let (probe, found) = if server {
@@ -155,7 +156,7 @@ fn charged(window: &RunWindow, column: &str) -> LedgerCell {
     })
 }
 
-/// What the first device of the chain did.
+/// Returns what the first device of the chain did.
 fn on_device(window: &RunWindow, column: &str) -> LedgerCell {
     let device = window.manifest.target.devices.first().ok_or(Missing::Unknown);
     let found = device.and_then(|device| window.grown("block", &device.name, column));

@@ -1,4 +1,4 @@
-//! What noise beside the sessions did to them: their window alone against the one with noise.
+//! Effect of noise on the sessions: their window without noise compared with the one with it.
 
 use blockstone_base::histogram::LatencyHistogram;
 use blockstone_base::load::{LoadSpec, Op};
@@ -12,10 +12,10 @@ use serde::Serialize;
 use super::RunFindings;
 use super::window::RunWindow;
 
-/// The name of the noise in series and histograms.
+/// Name of the noise in series and histograms.
 const BACKGROUND: &str = "background";
 
-/// Figures that are held against each other, in the order in which they are shown.
+/// Figures that are compared, in the order in which they are shown.
 const FIGURES: [&str; 11] = [
     "operations_per_s",
     "read_iops",
@@ -30,22 +30,22 @@ const FIGURES: [&str; 11] = [
     "average_active_sessions",
 ];
 
-/// The noise, and its effect.
+/// The noise and its effect.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Noise {
-    /// Writers.
+    /// Number of writers.
     pub writers: u32,
-    /// How they write: `redo`, `direct` or `buffered`.
+    /// Way in which they write: `redo`, `direct` or `buffered`.
     pub mode: &'static str,
-    /// Bytes of each of their writes.
+    /// Size of each of their writes, in bytes.
     pub write_bytes: u64,
     /// Decimal megabytes a second of all writers.
     pub mb_per_s: Option<Estimate>,
-    /// Their writes a second.
+    /// Writes a second of all writers.
     pub iops: Option<Estimate>,
     /// Latencies of their writes.
     pub latency: Option<NoiseLatency>,
-    /// Length of the noisy window.
+    /// Length of the noisy window, in nanoseconds.
     pub window_ns: u64,
     /// Figures of the sessions without and with noise.
     pub effect: Vec<NoiseEffect>,
@@ -56,34 +56,34 @@ pub struct Noise {
 pub struct NoiseLatency {
     pub count: u64,
     pub ns_mean: f64,
-    /// None where too few writes bound it, as is p99.
+    /// Median, in nanoseconds; null if too few writes bound it, as is p99.
     pub ns_p50: Option<u64>,
     pub ns_p99: Option<u64>,
 }
 
-/// One figure of the sessions.
+/// A figure of the sessions without and with noise.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct NoiseEffect {
-    /// Its name among the figures of a run.
+    /// Name of the figure among those of a run.
     pub figure: String,
-    /// For people.
+    /// Title for people.
     pub title: String,
-    /// Its unit.
+    /// Unit of both values.
     pub unit: String,
-    /// Without noise.
+    /// Value without noise.
     pub quiet: Estimate,
-    /// With noise.
+    /// Value with noise.
     pub noisy: Estimate,
-    /// With ÷ without; none where nothing happened without.
+    /// With ÷ without noise; null if nothing happened without.
     pub ratio: Option<Estimate>,
-    /// What may be said about it.
+    /// What can be said of the difference.
     pub outcome: Outcome,
-    /// Rules that condemn either side.
+    /// Rules that condemn the figure on either side.
     pub condemned_by: Vec<String>,
 }
 
 impl Noise {
-    /// The figures with noise, to be compared with those of another run.
+    /// Returns the figures with noise, to be compared with those of another run.
     pub(super) fn figures(&self) -> impl Iterator<Item = (String, Figure)> {
         self.effect.iter().map(|row| {
             let figure = Figure {
@@ -98,7 +98,7 @@ impl Noise {
     }
 }
 
-/// The effect of the noise, where one window had none and a later one had.
+/// Derives the effect of the noise if one window had none and a later one had.
 pub(super) fn derive(windows: &[RunWindow], each: &[RunFindings]) -> Option<Noise> {
     let [quiet, noisy] = each else { return None };
     let window = windows.get(1).filter(|window| !window.scans())?;
@@ -110,7 +110,7 @@ pub(super) fn derive(windows: &[RunWindow], each: &[RunFindings]) -> Option<Nois
         writers: load.workers,
         mode: mode(load),
         write_bytes: load.block_bytes,
-        // Bytes are no samples: the writes are that moved them.
+        // Bytes are not samples: the writes that moved them are.
         mb_per_s: mb_per_s.zip(iops).map(|(mb, ios)| Estimate { samples: ios.samples, ..mb }),
         iops,
         latency: window.histogram(BACKGROUND, LatencyClock::Intended).and_then(NoiseLatency::of),
@@ -119,7 +119,7 @@ pub(super) fn derive(windows: &[RunWindow], each: &[RunFindings]) -> Option<Nois
     })
 }
 
-/// How this load writes.
+/// Returns how this load writes.
 pub fn mode(load: &LoadSpec) -> &'static str {
     match (load.op, load.direct) {
         (Op::Commit, _) => "redo",
@@ -129,7 +129,7 @@ pub fn mode(load: &LoadSpec) -> &'static str {
 }
 
 impl NoiseLatency {
-    /// None without a write.
+    /// Returns `None` without a write.
     pub fn of(histogram: &LatencyHistogram) -> Option<Self> {
         (histogram.count() > 0).then(|| Self {
             count: histogram.count(),
@@ -149,7 +149,7 @@ fn effect(name: &str, quiet: &RunFindings, noisy: &RunFindings) -> Option<NoiseE
     condemned_by.extend(with.condemned_by.iter().cloned());
     condemned_by.sort();
     condemned_by.dedup();
-    // More sessions that are busy with the same work are no gain.
+    // More sessions that are busy with the same work are not an improvement.
     let lower_is_faster = without.unit == "ns" || name == "average_active_sessions";
     let better = if lower_is_faster { Better::Less } else { Better::More };
     let compared = compare(&[without.estimate], &[with.estimate], better);

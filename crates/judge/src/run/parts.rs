@@ -6,8 +6,8 @@ use blockstone_record::manifest::Manifest;
 use super::window::RunWindow;
 use super::{RunFindings, counted, latency, time};
 
-/// What was counted in each slice between these edges that lies inside a window; none for others.
-/// What slices of one window say adds up to what the window says.
+/// Returns what was counted in each slice between these edges that is inside a window; `None` for
+/// other slices. The slices of one window add up to the window.
 pub fn parts(manifest: &Manifest, history: &History, edges_ns: &[u64]) -> Vec<Option<RunFindings>> {
     in_windows(manifest, history, edges_ns, |window, parts| {
         let whole = time::db_time(window);
@@ -18,8 +18,8 @@ pub fn parts(manifest: &Manifest, history: &History, edges_ns: &[u64]) -> Vec<Op
     })
 }
 
-/// The latencies, and nothing else, of the seconds in each of these slices. They are recorded by
-/// the second, so slices of other lengths have those whose middles lie in them.
+/// Returns only the latencies of the seconds in each of these slices. They are recorded by the
+/// second, so slices of other lengths get the seconds whose middles are within them.
 pub fn latency_parts(
     manifest: &Manifest,
     history: &History,
@@ -33,7 +33,7 @@ pub fn latency_parts(
     in_windows(manifest, history, edges_ns, |_, parts| parts.iter().map(of).collect())
 }
 
-/// Findings of the slices, made by `derive` from all those of a window.
+/// Returns findings of the slices, which `derive` makes from all slices of a window.
 fn in_windows(
     manifest: &Manifest,
     history: &History,

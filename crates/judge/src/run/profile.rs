@@ -1,4 +1,4 @@
-//! The load profile: what the database did, per second and per transaction.
+//! The load profile: work of the database, per second and per transaction.
 
 use blockstone_base::stats::Estimate;
 
@@ -6,9 +6,9 @@ use super::ProfileRow;
 use super::window::RunWindow;
 
 enum Source {
-    /// Of all objects of a probe.
+    /// Sum over all objects of a probe.
     All(&'static str, &'static str),
-    /// Of one object.
+    /// A single object.
     One(&'static str, &'static str, &'static str),
 }
 
@@ -51,7 +51,7 @@ pub fn rows(window: &RunWindow) -> Vec<ProfileRow> {
         };
         let per_transaction = commits.zip(grown.ok()).map(|(n, grown)| grown as f64 / n as f64);
         let rate = rate.ok()?;
-        // Bytes and nanoseconds are no samples: the operations are that moved them.
+        // Bytes and nanoseconds are not samples: the operations that moved them are.
         let samples = if *unit == "count" { rate.samples } else { operations };
         let per_s = Estimate { samples, ..rate };
         Some(ProfileRow { name, title, unit, per_s, per_transaction })

@@ -1,8 +1,8 @@
-//! The direct-path matrix: of every point what its reads took, and beside it what the wait
-//! interface of a database reports of the same reads. A session that keeps several reads
-//! outstanding waits only when the next one has not returned yet. So a database that times waits
-//! knows nothing of the reads that returned in time, and of the others only the rest: neither the
-//! number of its waits nor their length is that of the reads.
+//! The direct-path matrix: for every point the time that its reads took, and next to it what the
+//! wait interface of a database reports of the same reads. A session that keeps several reads
+//! outstanding waits only if the next one has not returned yet. So a database that times waits
+//! knows nothing of the reads that returned in time, and only the remainder of the others: neither
+//! the number nor the length of its waits is that of the reads.
 
 use blockstone_base::database::DIRECT_READ;
 use blockstone_base::histogram::LatencyHistogram;
@@ -17,74 +17,75 @@ use super::time::SESSION;
 use super::window::RunWindow;
 use super::{RunFindings, ScanStatements};
 
-/// The wait event of reads past the cache.
+/// Wait event of reads past the cache.
 const WAIT: &str = "session/direct path read";
 
-/// All of a matrix.
+/// A whole matrix.
 #[derive(Clone, Debug)]
 pub struct Scan {
-    /// Its points, in the order in which they were measured.
+    /// Points in the order in which they were measured.
     pub points: Vec<ScanPoint>,
-    /// Few against many sessions, for each size of read.
+    /// Few sessions compared with many, for each size of read.
     pub effects: Vec<ScanEffect>,
-    /// How far the sizes of reads differ, for each number of sessions.
+    /// Differences between the sizes of reads, for each number of sessions.
     pub spreads: Vec<ScanSpread>,
 }
 
 /// One size of read with one number of sessions.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ScanPoint {
-    /// Its phase.
+    /// Label of the point's phase.
     pub label: String,
-    /// Blocks of a read, of a database the most; null where they cannot be chosen.
+    /// Blocks of a read; for a database, the maximum. Null if they cannot be chosen.
     pub multiblock: Option<u64>,
-    /// Bytes of a read, of a database the most; null where they cannot be chosen.
+    /// Bytes of a read; for a database, the maximum. Null if they cannot be chosen.
     pub read_bytes: Option<u64>,
-    /// Sessions.
+    /// Number of sessions.
     pub parallel: u32,
-    /// Reads that each may keep outstanding; null of a database, which decides by itself.
+    /// Reads that each session may keep outstanding; null for a database, which decides this
+    /// itself.
     pub slots: Option<u32>,
-    /// Length of the window.
+    /// Length of the window, in nanoseconds.
     pub window_ns: u64,
-    /// Why it closed.
+    /// Reason why the window closed.
     pub stop: Stop,
     /// Decimal megabytes a second.
     pub mb_per_s: Estimate,
-    /// Reads a second. This and all below up to `waits` are null of a database, which does not say
-    /// what each read took.
+    /// Reads a second. This and all fields up to `waits` are null for a database, which does not
+    /// report how long each read took.
     pub iops: Option<Estimate>,
-    /// Reads in the window.
+    /// Number of reads in the window.
     pub ios: Option<u64>,
-    /// Time of all reads.
+    /// Total time of all reads, in nanoseconds.
     pub io_ns: Option<u64>,
-    /// Mean of a read.
+    /// Mean time of a read, in nanoseconds.
     pub io_ns_mean: Option<Estimate>,
-    /// Median of a read.
+    /// Median time of a read, in nanoseconds.
     pub io_ns_p50: Option<Estimate>,
-    /// 99 % of reads took at most this.
+    /// 99th percentile of the time of a read, in nanoseconds.
     pub io_ns_p99: Option<Estimate>,
-    /// Reads outstanding on average.
+    /// Mean number of reads outstanding.
     pub outstanding: Option<f64>,
-    /// What the wait interface reports.
+    /// The same reads as the wait interface reports them.
     pub waits: Option<Waited>,
-    /// What statements of a database did; null of the miniature instance.
+    /// Work of a database's statements; null for the miniature instance.
     pub statements: Option<ScanStatements>,
-    /// Rules that condemn this point; empty when it stands.
+    /// Rules that condemn this point; empty if it stands.
     pub condemned_by: Vec<String>,
 }
 
-/// The same reads as waits.
+/// The reads of a point as waits.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Waited {
-    /// Waits.
+    /// Number of waits.
     pub count: u64,
-    /// Time in them.
+    /// Total time in waits, in nanoseconds.
     pub time_ns: u64,
-    /// Mean of a wait; none without one.
+    /// Mean time of a wait, in nanoseconds; null without a wait.
     pub ns_mean: Option<f64>,
-    /// Median of a wait.
+    /// Median time of a wait, in nanoseconds.
     pub ns_p50: Option<u64>,
-    /// 99 % of waits took at most this.
+    /// 99th percentile of the time of a wait, in nanoseconds.
     pub ns_p99: Option<u64>,
     /// Waits ÷ reads.
     pub count_ratio: f64,
@@ -94,38 +95,38 @@ pub struct Waited {
     pub time_ratio: f64,
 }
 
-/// What becomes of the same bytes when more sessions read them.
+/// Change of the figures for the same bytes when more sessions read them.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ScanEffect {
     /// Blocks of a read; null where they cannot be chosen.
     pub multiblock: Option<u64>,
-    /// Sessions before.
+    /// Number of sessions before.
     pub from_parallel: u32,
-    /// Sessions after.
+    /// Number of sessions after.
     pub to_parallel: u32,
     /// Bytes a second, after ÷ before.
     pub mb_per_s: Option<Estimate>,
-    /// Mean of a read, after ÷ before.
+    /// Mean time of a read, after ÷ before.
     pub io_ns_mean: Option<Estimate>,
-    /// Waits for each byte, after ÷ before.
+    /// Number of waits for each byte, after ÷ before.
     pub waits: Option<f64>,
-    /// Mean wait, after ÷ before.
+    /// Mean time of a wait, after ÷ before.
     pub wait_ns_mean: Option<f64>,
     /// Time in waits for each byte, after ÷ before.
     pub wait_time: Option<f64>,
 }
 
-/// How far the sizes of reads are from each other.
+/// Difference between the sizes of reads.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ScanSpread {
-    /// Sessions.
+    /// Number of sessions.
     pub parallel: u32,
     /// Bytes a second of the fastest size ÷ that of the slowest, with the interval of Tukey's
     /// studentized range: a difference is established if its lower end is above 1.
     pub ratio: Estimate,
-    /// Blocks of a read of the fastest.
+    /// Blocks of a read of the fastest size.
     pub fastest_multiblock: Option<u64>,
-    /// Blocks of a read of the slowest.
+    /// Blocks of a read of the slowest size.
     pub slowest_multiblock: Option<u64>,
 }
 
@@ -136,8 +137,8 @@ impl ScanSpread {
 }
 
 impl Scan {
-    /// The point with most bytes a second, with the interval of the best of all. A condemned point
-    /// is no headline as long as another one stands.
+    /// Returns the point with the most bytes a second, with the interval of the best of all. A
+    /// condemned point is chosen only if no other stands.
     pub fn fastest(&self) -> Option<(&ScanPoint, Estimate)> {
         let key = |point: &ScanPoint| (point.condemned_by.is_empty(), point.mb_per_s.value);
         let point = self.points.iter().max_by(|a, b| {
@@ -147,7 +148,7 @@ impl Scan {
         Some((point, simultaneous::chosen_from(self.points.len(), 1, point.mb_per_s)))
     }
 
-    /// Rates and latencies of all points, to be compared with those of another run.
+    /// Returns rates and latencies of all points, to be compared with those of another run.
     pub(super) fn figures(&self) -> impl Iterator<Item = (String, Figure)> {
         self.points.iter().flat_map(|point| {
             let statements = point.statements.as_ref();
@@ -174,7 +175,7 @@ impl Scan {
     }
 }
 
-/// The matrix; none of any other run.
+/// Derives the matrix, `None` for any other run.
 pub(super) fn derive(windows: &[RunWindow], each: &[RunFindings]) -> Option<Scan> {
     let pairs = windows.iter().zip(each).filter(|(window, _)| window.scans());
     let points: Vec<ScanPoint> =
@@ -186,12 +187,12 @@ pub(super) fn derive(windows: &[RunWindow], each: &[RunFindings]) -> Option<Scan
     })
 }
 
-/// The figure of a window that says how much its scan read.
+/// Returns the figure of a window that states the rate of its scan.
 pub(super) fn rate(findings: &RunFindings) -> Option<&Figure> {
     findings.figure("scan_read_mbps").or_else(|| findings.figure("read_mbps"))
 }
 
-/// A point of statements: their reads are not known one by one.
+/// Returns a point of statements: their reads are not known one by one.
 fn of_statements(window: &RunWindow, findings: &RunFindings) -> Option<ScanPoint> {
     let (load, statements) = (window.phase.load.as_ref()?, findings.statements.clone()?);
     let parameters = window.parameters();
@@ -242,7 +243,7 @@ fn point(window: &RunWindow, findings: &RunFindings) -> Option<ScanPoint> {
         slots: Some(load.depth_per_worker),
         window_ns: window.duration_ns(),
         stop: window.phase.stop,
-        // Bytes are no samples: the reads are that moved them.
+        // Bytes are not samples: the reads that moved them are.
         mb_per_s: Estimate { samples: reads_per_s.samples, ..mb_per_s },
         iops: Some(reads_per_s),
         ios: Some(ios),
@@ -276,7 +277,7 @@ fn waited(window: &RunWindow, ios: u64, io_ns: u64) -> Waited {
     }
 }
 
-/// The fewest against the most sessions.
+/// Compares the fewest with the most sessions.
 fn effects(points: &[ScanPoint]) -> Vec<ScanEffect> {
     let mut sizes: Vec<Option<u64>> = points.iter().map(|point| point.multiblock).collect();
     sizes.sort_unstable();

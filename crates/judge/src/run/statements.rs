@@ -1,4 +1,4 @@
-//! Scans by statements of a database: what they read, what a row costs, and what they waited for.
+//! Scans by statements of a database: what they read, the cost of a row, and what they waited for.
 
 use blockstone_base::column::Unmeasured;
 use blockstone_base::stats::{self, Estimate};
@@ -10,68 +10,71 @@ use super::time::SESSION;
 use super::window::RunWindow;
 use super::{RunFindings, ledger};
 
-/// What statements that scan did, beside the rate of bytes.
+/// Work of statements that scan, and its cost.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ScanStatements {
     /// Statements that ended in the window.
     pub count: u64,
-    /// Decimal megabytes a second that the processes of the database read, from the page cache too.
+    /// Decimal megabytes a second that the processes of the database read, including from the page
+    /// cache.
     #[serde(skip)]
     pub mb_per_s: Estimate,
-    /// Those bytes.
+    /// Bytes behind `mb_per_s`.
     #[serde(skip)]
     pub bytes: u64,
-    /// Rows a second, each in a block of its own, by how long the statements took. Null where too
-    /// few ended in the window.
+    /// Rows a second, each in a block of its own, by the time of the statements. Null if too few
+    /// ended in the window.
     pub rows_per_s: Option<Estimate>,
-    /// Processor time of the database for each row, in the kernel too.
+    /// Processor time of the database for each row, including in the kernel, in nanoseconds.
     pub cpu_ns_per_row: Option<Estimate>,
     /// Decimal megabytes a second that the device read, for all processes.
     pub device_mb_per_s: Option<Estimate>,
-    /// Mean size of a read of the device.
+    /// Mean size of a read of the device, in bytes.
     pub device_read_bytes_mean: Option<f64>,
-    /// Mean time of a read of the device.
+    /// Mean time of a read of the device, in nanoseconds.
     pub device_read_ns_mean: Option<f64>,
-    /// Mean size of a read as the database counts them: `PostgreSQL` 16 and 17 count pages.
+    /// Mean size of a read as the database counts them, in bytes: `PostgreSQL` 16 and 17 count
+    /// pages.
     pub read_bytes_mean: Option<f64>,
-    /// What the sessions waited for according to the database, or to the kernel where that does
-    /// not say, by descending time.
+    /// Waits of the sessions as the database reports them, or the kernel if the database does not,
+    /// by descending time.
     pub waits: Vec<ScanWait>,
-    /// Why other numbers are null.
+    /// Reasons why other numbers are null.
     pub unmeasured: Vec<ScanUnmeasured>,
 }
 
-/// A wait of the sessions.
+/// A wait event of the sessions.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ScanWait {
-    /// Its name in the database.
+    /// Name of the event in the database.
     pub event: String,
-    /// Its class.
+    /// Wait class of the event.
     pub class: &'static str,
-    /// Time in it.
+    /// Time in the event, in nanoseconds.
     pub time_ns: u64,
     /// Share of the time of the statements.
     pub db_time_ratio: f64,
 }
 
-/// A number that there is not.
+/// Numbers that were not measured.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ScanUnmeasured {
-    /// Its keys.
+    /// Keys of the numbers.
     pub what: String,
-    /// The reason.
+    /// Reason why they were not measured.
     pub why: Unmeasured,
 }
 
 impl ScanStatements {
-    /// Share of the time of the statements in waits for reads; none where no wait is known.
+    /// Returns the share of the time of the statements in waits for reads, `None` if no wait is
+    /// known.
     pub fn read_wait_ratio(&self) -> Option<f64> {
         let reads = self.waits.iter().filter(|wait| wait.class == "User I/O");
         (!self.waits.is_empty()).then(|| reads.map(|wait| wait.db_time_ratio).sum())
     }
 }
 
-/// None of any other run.
+/// Returns `None` for any other run.
 pub fn derive(window: &RunWindow, findings: &RunFindings) -> Option<ScanStatements> {
     if !window.scans() || !ledger::has_server(window) {
         return None;
@@ -114,8 +117,9 @@ pub fn derive(window: &RunWindow, findings: &RunFindings) -> Option<ScanStatemen
     })
 }
 
-/// Bytes that read calls returned to the processes of the database, and a second. A database that
-/// reads otherwise counts them itself; `PostgreSQL` counts those of a statement once it has ended.
+/// Returns the bytes that read calls returned to the processes of the database, and their rate. A
+/// database that reads otherwise counts them itself; `PostgreSQL` counts those of a statement once
+/// it has ended.
 fn read(window: &RunWindow) -> Option<(u64, Estimate)> {
     let returned = window.charged_to_server("requested_read_bytes").unwrap_or(0);
     let counted = window.grown_of_all("role", "read_bytes").unwrap_or(0);
@@ -127,7 +131,8 @@ fn read(window: &RunWindow) -> Option<(u64, Estimate)> {
     Some((bytes, rate_of_all(window, probe, column)?.scaled(1e-6)))
 }
 
-/// A rate of what is looked at less often than there are ticks: by the looks alone.
+/// Returns the rate of a counter that is read less often than every tick, from its own readings
+/// alone.
 fn rate_of_all(window: &RunWindow, probe: &str, column: &str) -> Option<Estimate> {
     let mut track = window.track_of_all(probe, column).ok()?;
     track.dedup_by_key(|(_, count)| *count);

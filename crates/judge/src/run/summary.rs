@@ -1,4 +1,4 @@
-//! The headline figures of a run, and what they are of the same storage's calibration.
+//! Headline figures of a run, and their ratio to the calibration of the same storage.
 
 use blockstone_base::stats::{self, Estimate};
 use blockstone_figures::Track;
@@ -13,7 +13,7 @@ use super::{BulkWrite, Efficiency, Percentiles, RunFindings, TransactionKind};
 /// Names of all figures, in their order; a figure that was not measured is absent.
 pub const NAMES: [&str; 41] = names(&ABOUT);
 
-/// What each of them is.
+/// Description of each of them.
 pub const ABOUT: [(&str, &str); 41] = [
     ("read_iops", "Read requests a second of the database's processes."),
     ("write_iops", "Write requests a second of the same; a mirrored write counts once."),
@@ -61,7 +61,7 @@ pub const ABOUT: [(&str, &str); 41] = [
     ("db_time_remainder_ratio", "Share of database time that CPU, run queue and waits leave."),
 ];
 
-/// The figures that were measured, in the order of [`NAMES`].
+/// Returns the figures that were measured, in the order of [`NAMES`].
 pub fn figures(window: &RunWindow, findings: &RunFindings) -> Vec<(String, Figure)> {
     let figure = |name: &str| {
         let (title, unit, found) = figure(name, window, findings)?;
@@ -74,7 +74,8 @@ pub fn figures(window: &RunWindow, findings: &RunFindings) -> Vec<(String, Figur
     NAMES.iter().filter_map(|name| figure(name)).collect()
 }
 
-/// What stands behind a rate of bytes or of time: the requests and operations that moved them.
+/// Returns the samples behind a rate of bytes or of time: the requests and operations that moved
+/// them.
 fn samples(name: &str, window: &RunWindow) -> Option<u64> {
     match name {
         "read_mbps" => window.grown_of_all("role", "read_ios").ok(),
@@ -121,7 +122,7 @@ fn figure(name: &str, window: &RunWindow, findings: &RunFindings) -> Option<Foun
             let commits = window.track_of_all("operation", "commits").ok()?;
             ("CPU per commit", "ns", window.slope(&processor(window)?, &commits).ok()?)
         }
-        // The steps of a table are no operations of one kind.
+        // The steps of a table are not operations of one kind.
         "operations_per_s" if findings.bulk_write.is_some() => return None,
         "operations_per_s" => ("Operations", "ops/s", of_all("operation", "completed_ops")?),
         "transactions_per_s" => {
@@ -173,7 +174,7 @@ fn of_bulk_write(name: &str, bulk_write: &BulkWrite) -> Option<Found> {
     })
 }
 
-/// The transaction whose response time stands for the mix, as in TPC-C.
+/// Returns the transaction whose response time stands for the mix, as in TPC-C.
 fn new_order(findings: &RunFindings) -> Option<&TransactionKind> {
     findings.transactions.as_ref()?.kinds.first()
 }
@@ -183,7 +184,8 @@ fn per_operation(window: &RunWindow, of: &Track) -> Option<Estimate> {
     window.slope(of, &operations).ok()
 }
 
-/// Processor time of the sessions; where threads of the database read for them, of the process.
+/// Returns the processor time of the sessions; if threads of the database read for them, that of
+/// the process.
 fn processor(window: &RunWindow) -> Option<Track> {
     if !window.scans() {
         return window.track("event", &format!("{SESSION}/{CPU}"), "time_ns").ok();
@@ -211,16 +213,16 @@ fn event_latency<'a>(findings: &'a RunFindings, event: &str) -> Option<&'a Perce
     findings.latencies.iter().find(|row| row.role == SESSION && row.name == event)
 }
 
-/// The mean of a wait: the growth of its time over its count.
+/// Returns the mean of a wait: the growth of its time over its count.
 fn event_mean(window: &RunWindow, event: &str) -> Option<Estimate> {
     let object = format!("{SESSION}/{event}");
     let track = |column| window.track("event", &object, column).ok();
     let mean = window.slope(&track("time_ns")?, &track("waits")?).ok()?;
-    // A mean stands on its waits, not on their nanoseconds.
+    // A mean rests on its waits, not on their nanoseconds.
     Some(Estimate { samples: window.grown("event", &object, "waits").ok()?, ..mean })
 }
 
-/// Which figure of a run is held against which of a calibration.
+/// Pairs of a figure of a run and the figure of a calibration with which it is compared.
 const AGAINST: [(&str, &str); 6] = [
     ("hardware_read_iops", "max_iops"),
     ("hardware_write_iops", "max_write_iops"),
@@ -230,7 +232,7 @@ const AGAINST: [(&str, &str); 6] = [
     ("commit_latency_ns_p50", "commit_latency_ns_p50"),
 ];
 
-/// This run ÷ calibration, for all that stands in the calibration and happened here.
+/// Returns this run ÷ calibration, for all figures that are in the calibration and happened here.
 pub fn efficiency(summary: &[(String, Figure)], calibration: Option<&Manifest>) -> Vec<Efficiency> {
     let Some(calibration) = calibration else { return Vec::new() };
     let of = |&(figure, calibrated_figure): &(&'static str, &'static str)| {

@@ -1,4 +1,4 @@
-//! Database time: CPU, run queue, waits, and what remains.
+//! Database time: CPU, run queue, waits, and the remainder.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ use super::blocked::{Blocked, Threads, total_ns};
 use super::window::RunWindow;
 use super::{DbTime, Wait, WaitClass};
 
-/// None where the database does not say, or was idle; in a part of a window it may be idle.
+/// Returns `None` if the database does not report it, or was idle; in a part of a window it may be
+/// idle.
 pub fn db_time(window: &RunWindow) -> Option<DbTime> {
     let is_part = window.is_part();
     let db_time_ns = window.statistic("db_time_ns").ok().filter(|&ns| ns > 0 || is_part)?;
@@ -34,7 +35,8 @@ pub fn db_time(window: &RunWindow) -> Option<DbTime> {
             charged.at_work()
         }
     } else if sampled_ns > 0.0 && outside_ns > 0.0 {
-        // A ratio estimate: the sample's shares are those of all time outside of waits.
+        // A ratio estimate: the shares in the sample are taken as those of all time outside of
+        // waits.
         let scale = outside_ns / sampled_ns;
         let sampled_cpu_ns = sampled("outside_sampled_cpu_ns");
         let ready_ns = sampled_ns - sampled_cpu_ns - sampled("outside_sampled_blocked_ns");
@@ -45,7 +47,7 @@ pub fn db_time(window: &RunWindow) -> Option<DbTime> {
     Some(parts.outside_of_waits(cpu_ns, run_queue_ns))
 }
 
-/// What the events of a window add up to: of sessions, and of all others.
+/// Sums of the events of a window: of sessions, and of all others.
 #[derive(Debug, Default)]
 struct Charged<'a> {
     waits: Vec<(&'a str, u64)>,
@@ -84,20 +86,20 @@ impl<'a> Charged<'a> {
     }
 }
 
-/// The time of calls outside of waits, by what it was spent on.
+/// Time of calls outside of waits, by use.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outside {
     pub cpu: f64,
     pub run_queue: f64,
     /// Blocked without an event.
     pub blocked: f64,
-    /// A server did not work for the call: it was on the way, or with the client.
+    /// Not worked on by a server: the call was in transit, or with the client.
     pub network: f64,
 }
 
-/// Divides the time `outside` of waits in the calls to a server, which by samples worked `at_work`
-/// of it, and was `blocked` for a part of that. Processor time and run queue were charged inside
-/// waits too, so that they count up to the rest only; what remains of it is unexplained.
+/// Divides the time of the calls to a server `outside` of waits. By samples, the server worked
+/// `at_work` of it and was `blocked` for a part of that. Processor time and run queue were also
+/// charged inside waits, so that they count only up to the rest; what remains of it is unexplained.
 pub fn of_server(
     outside: f64,
     at_work: f64,
@@ -114,14 +116,14 @@ pub fn of_server(
 }
 
 impl DbTime {
-    /// Adds what a server's waits do not hold: the way to it, and what blocks without an event.
-    /// Returns processor time and run queue outside of all that.
+    /// Adds what a server's waits do not contain: time in transit, and time blocked without an
+    /// event. Returns processor time and run queue outside of all that.
     fn of_server(&mut self, window: &RunWindow, charged: &Charged) -> (u64, u64) {
         let ran_ns = charged.cpu_ns + charged.run_queue_ns;
         let threads = Threads::of(window, &charged.waits, self.db_time_ns, ran_ns);
         let outside = match &threads {
             Some(Threads { network_ns: Some(network_ns), in_waits_ns, blocked }) => {
-                // What of a wait was not blocked ran, or was ready to.
+                // The part of a wait that was not blocked was running, or ready to run.
                 let ran_in_waits_ns = self.waits_ns.saturating_sub(*in_waits_ns) as f64;
                 let scale = (1.0 - ran_in_waits_ns / ran_ns as f64).max(0.0);
                 Outside {
@@ -145,8 +147,9 @@ impl DbTime {
         (outside.cpu as u64, outside.run_queue as u64)
     }
 
-    /// Where the kernel did not show when threads waited for their clients, samples of what the
-    /// server works at say it: all else is on the way.
+    /// Estimates the same from samples of what the server works at, for recordings in which the
+    /// kernel did not show when threads waited for their clients. All other time is taken as in
+    /// transit.
     fn by_samples_of_server(
         &self,
         window: &RunWindow,
@@ -163,14 +166,15 @@ impl DbTime {
         of_server(outside_ns, at_work_ns, all_ns as f64, at_work)
     }
 
-    /// Counts `blocked` among the waits, where it is known.
+    /// Counts `blocked` among the waits, if it is known.
     fn add_blocked(&mut self) {
         let ns = total_ns(&self.blocked);
         self.waits_ns = self.waits_ns - self.blocked_ns.unwrap_or(0) + ns;
         self.blocked_ns = self.blocked_ns.map(|_| ns);
     }
 
-    /// With this much of the time outside of waits on a processor and in the run queue.
+    /// Sets the time outside of waits that was spent on a processor and in the run queue, and the
+    /// remainder.
     fn outside_of_waits(self, cpu_ns: u64, run_queue_ns: u64) -> Self {
         let outside_ns = self.db_time_ns as f64 - self.waits_ns as f64;
         let remainder_ns = outside_ns - cpu_ns as f64 - run_queue_ns as f64;
@@ -186,9 +190,9 @@ impl DbTime {
     }
 }
 
-/// The database time of parts that make up a window. What a sample says of the time outside of
-/// waits is an estimate of its own in each part: these are scaled so that they add up to that of
-/// the window, as everything that is counted does.
+/// Adjusts the database time of the parts that make up a window. The split of the time outside of
+/// waits is estimated from samples in each part separately: the estimates are scaled so that they
+/// add up to that of the window, as everything that is counted does.
 pub fn add_up(parts: &mut [Option<DbTime>], window: Option<&DbTime>) {
     let Some(window) = window else { return };
     let sum = |of: fn(&DbTime) -> u64| parts.iter().flatten().map(of).sum::<u64>() as f64;
@@ -212,8 +216,8 @@ pub fn add_up(parts: &mut [Option<DbTime>], window: Option<&DbTime>) {
     }
 }
 
-/// Divides what the window was blocked without an event among its parts as the kernel saw them
-/// blocked there: in a part alone, samples establish less.
+/// Divides the window's blocked time without an event among its parts, in proportion to what the
+/// kernel saw blocked there: in a part alone, samples establish less.
 fn share_blocked(parts: &mut [Option<DbTime>], window: &DbTime) {
     for whole in &window.blocked {
         let seen_ns = |part: &DbTime| -> u64 {
@@ -230,9 +234,9 @@ fn share_blocked(parts: &mut [Option<DbTime>], window: &DbTime) {
     parts.iter_mut().flatten().for_each(DbTime::add_blocked);
 }
 
-/// All events. CPU and run queue of the sessions are those outside of waits, so that the shares of
-/// the database time add up. What never happened is listed for the sessions alone, and in a part of
-/// a window, of which the other parts may have it.
+/// Returns all events. CPU and run queue of the sessions are those outside of waits, so that the
+/// shares of the database time add up. Events that never happened are listed only for the sessions,
+/// and in a part of a window, since other parts may have them.
 pub fn waits(window: &RunWindow, db_time: Option<&DbTime>) -> Vec<Wait> {
     let mut waits: Vec<Wait> = Vec::new();
     for object in window.objects("event") {
@@ -240,7 +244,7 @@ pub fn waits(window: &RunWindow, db_time: Option<&DbTime>) -> Vec<Wait> {
         let grown = |column| window.grown("event", object, column).ok();
         let Some(time_ns) = grown("time_ns") else { continue };
         let foreground = role == SESSION;
-        // Waits that are sampled are not counted: there, no time is no wait.
+        // Sampled waits are not counted: for these, no time means no wait.
         let count = grown("waits");
         if time_ns == 0 && (!foreground || count.is_none()) && !window.is_part() {
             continue;

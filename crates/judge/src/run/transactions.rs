@@ -1,5 +1,5 @@
-//! The transactions of an order-entry mix: how many of each kind, how long they took, and what one
-//! cost.
+//! The transactions of an order-entry mix: how many of each kind, how long they took, and the cost
+//! of one.
 
 use blockstone_base::database::TRANSACTIONS;
 use blockstone_base::stats::Estimate;
@@ -12,49 +12,50 @@ use super::{Percentiles, ProfileRow};
 /// All transactions of a window.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Transactions {
-    /// Each kind, in the order of the mix.
+    /// Kinds of transactions, in the order of the mix.
     pub kinds: Vec<TransactionKind>,
     /// Transactions that the database rolled back (deadlock, serialisation failure, busy) and that
-    /// were sent again; none where the target does not count or know them.
+    /// were sent again; null if the target does not count or know them.
     pub retries: Option<u64>,
-    /// What a transaction of the mix cost, over all of its kinds.
+    /// Costs of a transaction of the mix, over all of its kinds.
     pub costs: Vec<TransactionCost>,
 }
 
 /// One kind of transaction.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TransactionKind {
-    /// Its name.
+    /// Name of the kind.
     pub name: &'static str,
-    /// Completed in the window.
+    /// Transactions completed in the window.
     pub count: u64,
-    /// Of 100 transactions, how many are asked to be of this kind.
+    /// Transactions out of 100 that are requested to be of this kind.
     pub asked_pct: Option<u32>,
-    /// Its share of all that completed.
+    /// Share of all transactions that completed.
     pub ratio: f64,
-    /// Completed a second.
+    /// Transactions completed a second.
     pub per_s: Option<Estimate>,
-    /// Ended with an error.
+    /// Transactions that ended with an error.
     pub failed: u64,
-    /// Rows visited by one, on average.
+    /// Mean number of rows that one visited.
     pub rows_mean: Option<f64>,
-    /// Mean response time from the intended start; none where none completed, as what follows.
+    /// Mean response time from the intended start, in nanoseconds; null if none completed, as are
+    /// the quantiles.
     pub ns_mean: Option<f64>,
     pub ns_p50: Option<Estimate>,
     pub ns_p90: Option<Estimate>,
     pub ns_p99: Option<Estimate>,
 }
 
-/// What one transaction took of something.
+/// Cost of one transaction in one resource.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TransactionCost {
-    /// As in the load profile.
+    /// Name as in the load profile.
     pub name: &'static str,
-    /// For people.
+    /// Title for people.
     pub title: &'static str,
-    /// What is counted.
+    /// Unit of the cost.
     pub unit: &'static str,
-    /// For each completed transaction.
+    /// Cost per completed transaction.
     pub per_transaction: f64,
 }
 
@@ -71,7 +72,7 @@ const COSTS: [&str; 9] = [
     "redo_writes",
 ];
 
-/// None of a window in which the sessions sent no transactions of the mix.
+/// Returns `None` for a window in which the sessions sent no transactions of the mix.
 pub fn derive(
     window: &RunWindow,
     latencies: &[Percentiles],

@@ -1,12 +1,12 @@
-//! The verdicts of all windows of a run as one list.
+//! Merges the verdicts of all windows of a run into one list.
 
 use blockstone_base::verdict::{Outcome, Verdict, Weight};
 
 use super::RunFindings;
 
-/// The verdicts of all windows as one list: of each rule the gravest, saying where it was seen when
-/// there are several windows. Figures of window `main` are named; of another window it is said that
-/// it is concerned, as `scan/m4p16/*`.
+/// Merges the verdicts of all windows into one list: the gravest for each rule, naming the window
+/// if there are several. Figures of window `main` are named; another window is named as a whole, as
+/// `scan/m4p16/*`.
 pub fn united(each: &[RunFindings], main: usize) -> Vec<Verdict> {
     let Some((first, others)) = each.split_first() else { return Vec::new() };
     if others.is_empty() {

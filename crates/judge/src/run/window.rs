@@ -1,4 +1,4 @@
-//! The windows of a run: the intervals between their edges, and what the manifest says of them.
+//! The windows of a run: the intervals between their edges, with what the manifest says of them.
 
 use std::ops::Deref;
 
@@ -26,7 +26,7 @@ pub const PROBES: [&str; 15] = [
     "cached_files",
 ];
 
-/// The window with all that was recorded in it, as an [`Interval`].
+/// The window with everything that was recorded in it, as an [`Interval`].
 pub struct RunWindow<'a> {
     pub manifest: &'a Manifest,
     pub phase: &'a Phase,
@@ -42,8 +42,8 @@ impl<'a> Deref for RunWindow<'a> {
 }
 
 impl<'a> RunWindow<'a> {
-    /// The windows in which sessions ran, in the order of time; none when the run did not come that
-    /// far.
+    /// Returns the windows in which sessions ran, in order of time; empty if the run did not get
+    /// that far.
     pub fn all(manifest: &'a Manifest, history: &'a History) -> Vec<Self> {
         let held = |(_, phase): &(usize, &Phase)| {
             matches!(phase.group, Group::Workload | Group::Scan)
@@ -57,7 +57,7 @@ impl<'a> RunWindow<'a> {
         phases.map(window).collect()
     }
 
-    /// A part of the window, as everything that was recorded in it alone.
+    /// Returns a part of the window, with only what was recorded in it.
     pub fn between(&self, from_ns: u64, to_ns: u64) -> Self {
         Self { interval: self.interval.part(from_ns, to_ns), ..*self }
     }
@@ -74,7 +74,7 @@ impl<'a> RunWindow<'a> {
         self.to_ns - self.from_ns
     }
 
-    /// Sessions: those of the point, or as the settings have them.
+    /// Returns the number of sessions: that of the point, or that of the settings.
     pub fn sessions(&self) -> u64 {
         let of_point = self.phase.load.as_ref().map(|load| u64::from(load.workers));
         of_point.or_else(|| self.parameters().sessions.map(u64::from)).unwrap_or(0)
@@ -84,8 +84,8 @@ impl<'a> RunWindow<'a> {
         self.manifest.parameters()
     }
 
-    /// What was charged to all roles of a server, unless one was not measured. A role that has no
-    /// row before the window began in it, at zero: its first process or thread did.
+    /// Returns what was charged to all roles of a server. Missing if one was not measured. A role
+    /// without a row before the window began in it, at zero, with its first process or thread.
     pub fn charged_to_server(&self, column: &str) -> Grown {
         let roles = self.objects("server");
         if roles.is_empty() {
@@ -94,8 +94,8 @@ impl<'a> RunWindow<'a> {
         roles.into_iter().map(|role| self.grown_from_zero("server", role, column)).sum()
     }
 
-    /// What the machine and the processes of the database spent. The kernel does not say which part
-    /// of a server's time was spent in the window; the run's own share decides little.
+    /// Returns what the machine and the processes of the database spent. The kernel does not say
+    /// which part of a server's time was spent in the window; the run's own share decides little.
     pub fn machine(&self) -> Window {
         let mut process = Growth::of(self, ("process", ""), &PROCESS);
         if self.parameters().is_apart() {

@@ -1,5 +1,5 @@
-//! A recording of a workload run whose every counter is known: each grows at a constant rate. The
-//! tests of the reports use it too.
+//! A recording of a workload run in which every counter is known: each grows at a constant rate.
+//! The tests of the reports use it too.
 
 use std::collections::BTreeMap;
 
@@ -123,7 +123,7 @@ pub fn bulk_write() -> RecordingBuilder {
     run
 }
 
-/// The healthy sessions, then half of their reads and commits beside two noisy writers.
+/// The healthy sessions, then half of their reads and commits during the noise of two writers.
 pub fn noise() -> RecordingBuilder {
     let mut run = loaded();
     run.manifest.settings.insert("noise_writers".into(), 2.into());
@@ -140,8 +140,8 @@ pub fn noise() -> RecordingBuilder {
     run
 }
 
-/// A matrix of two sizes and two numbers of sessions: with one session a database sees only half
-/// of the reads, each a tenth as long as it was.
+/// A matrix of two sizes and two numbers of sessions: with one session, a database sees only half
+/// of the reads, each as a wait of a tenth of its length.
 pub fn matrix() -> RecordingBuilder {
     let mut run = loaded();
     run.manifest.settings.insert("profile".into(), "scan".into());
@@ -174,7 +174,7 @@ pub fn matrix() -> RecordingBuilder {
     run
 }
 
-/// The healthy run on a target that says nothing about itself.
+/// The healthy run on a target that reports nothing about itself.
 pub fn without_database() -> RecordingBuilder {
     let mut run = healthy();
     run.last().retain(|probe| !["event", "role", "disk", "instance"].contains(&probe));
@@ -218,7 +218,7 @@ fn sessions(run: &mut RecordingBuilder, label: &str) {
     run.latencies("select", Op::Read, Intended, &[(10_000_000, 1_200)]);
     run.latencies("update", Op::Commit, Intended, &[(10_000_000, 290), (40_000_000, 10)]);
     waits(run);
-    // Reads, writes and their bytes; of the disks, two copies of every write on four.
+    // Reads, writes and their bytes; for the disks, two copies of every write on four disks.
     let io = |reads: u64, writes: u64, bytes_a_write: u64| {
         let (read_ns, write_ns) = (reads * 2_300_000, writes * 1_000_000);
         [reads, reads * 8192, read_ns, writes, writes * bytes_a_write, write_ns]
@@ -256,7 +256,7 @@ fn waits(run: &mut RecordingBuilder) {
     run.latencies("dbwr/db file parallel write", Op::Write, Submitted, &[(10_000_000, 40)]);
 }
 
-/// What the host and this process saw of the healthy sessions.
+/// Counters of the host and of this process during the healthy sessions.
 fn machine(run: &mut RecordingBuilder) {
     let columns = ["cpu_user_ns", "cpu_system_ns", "read_bytes"];
     run.series("process", columns, &[("", [400_000_000, 300_000_000, 6_000 * 8192])]);
@@ -278,7 +278,7 @@ fn load(op: Op, block_bytes: u64, workers: u32) -> LoadSpec {
     }
 }
 
-/// A calibration that found 8,000 reads a second at most.
+/// A calibration that found at most 8,000 reads a second.
 pub fn calibration() -> Manifest {
     let figures = [
         ("max_iops", "IOPS", 8_000.0),

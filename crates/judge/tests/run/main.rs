@@ -1,4 +1,4 @@
-//! Findings of workload runs whose every counter is known.
+//! Findings of workload runs in which every counter is known.
 
 #![allow(clippy::unwrap_used, reason = "this crate is tests: a panic is how they fail")]
 
@@ -113,7 +113,7 @@ fn a_bulk_write_is_as_fast_as_returned_and_as_flushed_and_its_bytes_are_accounte
     assert_eq!(outcome(&findings, "work-unit"), Outcome::Pass);
     assert_eq!(outcome(&findings, "littles-law"), Outcome::Inconclusive);
     assert!(found(&healthy(), None).bulk_write.is_none());
-    // A table with too few rows, and tables of which half the bytes were written.
+    // A table with too few rows, and tables of which only half the bytes were written.
     let mut short = bulk_write();
     short.set("operation", "create-table", "rows", 2 * 10_000);
     assert_eq!(outcome(&found(&short, None), "work-unit"), Outcome::Fail);
@@ -145,7 +145,8 @@ fn the_parts_of_the_database_time_add_up() {
     let findings = found(&healthy(), None);
     let db_time = findings.db_time.as_ref().unwrap();
     assert_eq!(db_time.db_time_ns, 156_000_000_000);
-    // Of 0.8 s processor time a second, 0.3 s lay inside waits, of the run queue 0.1 s of 0.4 s.
+    // Of 0.8 s of processor time a second, 0.3 s was inside waits; of 0.4 s in the run queue, 0.1
+    // s.
     assert_eq!((db_time.cpu_ns, db_time.run_queue_ns), (5_000_000_000, 3_000_000_000));
     assert_eq!(db_time.waits_ns, 146_000_000_000);
     assert!(near(db_time.remainder_ns, 2e9) && near(db_time.remainder_ratio, 2.0 / 156.0));
@@ -172,7 +173,7 @@ fn time_outside_of_waits_is_divided_as_a_sample_of_it_was() {
     assert_eq!((db_time.run_queue_ns, db_time.cpu_in_waits_ns), (0, 1_000_000_000));
 }
 
-/// The healthy sessions on a server that samples its waits, and whose threads the kernel shows: 6 s
+/// The healthy sessions on a server that samples its waits and whose threads the kernel shows: 6 s
 /// of each second without a wait, 3 of them blocked.
 fn blocked_server() -> RecordingBuilder {
     let mut run = healthy();
@@ -213,13 +214,13 @@ fn what_a_server_has_no_event_for_is_listed_as_the_kernel_saw_it() {
     };
     let findings = found(&blocked_server(), None);
     let db_time = findings.db_time.as_ref().unwrap();
-    // 6.4 s a second in futexes: row locks are 0.4 s of them, commits 4 s less 1 s of flushing.
+    // 6.4 s a second in futexes: row locks are 0.4 s of that, commits 4 s less 1 s of flushing.
     let event = "Lock/futex, seen by the kernel";
     let futex = findings.waits.iter().find(|wait| wait.event == event).unwrap();
     assert_eq!((futex.time_ns, futex.count, futex.ns_mean), (30_000_000_000, 0, None));
     assert_eq!((db_time.blocked_ns, futex.class), (Some(30_000_000_000), "Concurrency"));
     assert!(findings.waits.iter().all(|wait| !wait.event.starts_with("IO/")), "reads have events");
-    // A row lock is no event: the samples have it among the 6 s that sessions were at work.
+    // A row lock is not an event: the samples have it among the 6 s in which sessions were at work.
     assert!(near(db_time.network_ns.unwrap() as f64, 6e9), "{db_time:?}");
     assert_eq!((db_time.cpu_ns, db_time.run_queue_ns), (8_000_000_000, 4_000_000_000));
     assert!(near(db_time.remainder_ns, 14e9), "{db_time:?}");
@@ -237,8 +238,8 @@ fn what_a_server_has_no_event_for_is_listed_as_the_kernel_saw_it() {
     assert!(verdict.evidence.ends_with("blocked was not recorded"), "{}", verdict.evidence);
 }
 
-/// The same, where the kernel showed the threads of 20 sessions at all times: 4.4 s of each second
-/// these were outside of calls.
+/// The same, with the threads of 20 sessions shown by the kernel at all times: for 4.4 s of each
+/// second these were outside of calls.
 fn threads_of_20_sessions() -> RecordingBuilder {
     let mut run = blocked_server();
     run.set("blocked", "session/peer", "time_ns", 6_600_000_000);
@@ -262,16 +263,16 @@ fn only_what_threads_waited_for_clients_in_calls_is_network() {
     assert_eq!((all.cpu_in_waits_ns + all.run_queue_in_waits_ns) / 1_000_000, 2_000);
     assert_eq!((all.cpu_ns / 1_000_000, all.run_queue_ns / 1_000_000), (6_666, 3_333));
     assert!(all.remainder_ns.abs() < 1e3, "{all:?}");
-    // What samples of the server's events say of the time at work decides nothing.
+    // What samples of the server's events say of the time at work has no effect.
     let mut busy = threads_of_20_sessions();
     busy.set("instance", "", "outside_sampled_ns", 1_000_000_000);
     assert_eq!(db_time(&busy).network_ns, all.network_ns);
-    // Samples that saw threads run too rarely: they were blocked in half of the places' time.
+    // Samples that saw threads run too rarely: they were blocked for half of the places' time.
     let mut rarely = threads_of_20_sessions();
     rarely.set("event", "session/CPU", "time_ns", 10_200_000_000);
     let rarely = db_time(&rarely);
     assert_eq!((rarely.network_ns, rarely.blocked_ns), (Some(0), Some(0)), "{rarely:?}");
-    // A server that reports more waits than there is time: nothing is made to fit.
+    // A server that reports more waits than there is time: the figures are not made to fit.
     let mut twice = threads_of_20_sessions();
     let data_file = "session/wait/io/file/innodb/innodb_data_file";
     twice.set("event", data_file, "time_ns", 7_000_000_000);

@@ -1,4 +1,4 @@
-//! Each rule on runs: what fails it, and what leaves it without evidence.
+//! Each rule on runs: what makes it fail, and what leaves it without evidence.
 
 use blockstone_base::Capability;
 use blockstone_base::column::{Origin, Schema, Unit};
@@ -66,7 +66,7 @@ static CACHED_FILES: Schema = schema(
     ],
 );
 
-/// Levels of the window, which do not change.
+/// Sets levels of the window, which do not change.
 fn level<const N: usize>(
     run: &mut RecordingBuilder,
     probe: &str,
@@ -78,7 +78,7 @@ fn level<const N: usize>(
     }
 }
 
-/// A counter of the window of ten seconds that changes its speed at a tick of 100 ms.
+/// A counter of the window of ten seconds whose rate changes at a tick of 100 ms.
 fn changing(at_tick: u64, before_per_s: u64, after_per_s: u64) -> Vec<u64> {
     let count = |tick: u64| {
         tick.min(at_tick) * before_per_s / 10 + tick.saturating_sub(at_tick) * after_per_s / 10
@@ -95,7 +95,7 @@ fn cap(limit: u64) -> CgroupCap {
     }
 }
 
-/// What fails each rule.
+/// For each rule, what makes it fail.
 const FAILURES: &[(&str, Spoil)] = &[
     ("failed-session", |run| run.set("operation", "select", "failed_ops", 10)),
     ("work-unit", |run| run.set("operation", "select", "rows", 3_600)),
@@ -215,7 +215,7 @@ fn every_rule_passes_a_healthy_run_and_fails_what_it_looks_for() {
     }
 }
 
-/// What leaves each rule without evidence.
+/// For each rule, what leaves it without evidence.
 const BLIND: &[(&str, Spoil)] = &[
     ("failed-session", |run| run.remove("operation")),
     ("work-unit", |run| run.remove("operation")),
@@ -285,7 +285,7 @@ const BLIND: &[(&str, Spoil)] = &[
     ("link-trained-down", |run| run.manifest.target.devices[0].link = None),
 ];
 
-/// What hides a part of the evidence, so that the rest shows nothing wrong.
+/// Cases that hide a part of the evidence, so that the rest shows nothing wrong.
 const HALF_BLIND: &[(&str, Spoil)] = &[
     ("plan-changed", |run| {
         run.manifest.settings.insert("server".into(), "PostgreSQL 15".into());
@@ -328,7 +328,7 @@ const HALF_BLIND: &[(&str, Spoil)] = &[
         run.set("instance", "", "checkpoints", 0);
     }),
     ("lying-flush", |run| run.manifest.host.hypervisor = Some("KVM".into())),
-    // Less than it takes to program a page of flash.
+    // Less than the time to program a page of flash.
     ("lying-flush", |run| run.set("block", "vda", "flush_ns", 10_000_000)),
     ("lying-flush", |run| run.set("block", "vda", "flush_ios", 0)),
     ("burst", |run| run.manifest.host.hypervisor = Some("KVM".into())),

@@ -1,13 +1,14 @@
-//! Tables as RFC 4180: the JSON keys as heading, numbers in base units without grouping.
+//! Tables in the format of RFC 4180: the JSON keys as heading, numbers in base units without
+//! grouping.
 //!
 //! An estimate takes four fields: `key`, `key_low`, `key_high`, `key_samples`. A missing value is
 //! an empty field. A table whose rows have different units ends in the column `unit`; one in which
-//! rules condemn rows, in the column `condemned_by`; if only some
-//! cells of a row are condemned, `condemned_columns` names them.
+//! rules condemn rows ends in the column `condemned_by`; if only some cells of a row are condemned,
+//! `condemned_columns` names them.
 //!
-//! Names of processes, databases and files come from others. A text that a spreadsheet would take
-//! for a formula gets a `'` before it, as OWASP recommends ("CSV Injection"), unless [`Texts::Raw`]
-//! is asked for.
+//! Names of processes, databases and files are chosen by others. A text that a spreadsheet would
+//! take for a formula is prefixed with `'`, as OWASP recommends ("CSV Injection"), unless
+//! [`Texts::Raw`] is asked for.
 
 pub mod ticks;
 
@@ -24,12 +25,12 @@ const LINE_END: &str = "\r\n";
 const FORMULA_STARTS: [char; 11] =
     ['=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
 
-/// How texts are written that a spreadsheet would take for formulas.
+/// Form of texts that a spreadsheet would take for formulas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Texts {
-    /// With `'` before them, for people.
+    /// Prefixed with `'`, for people.
     Guarded,
-    /// As they are, for programs.
+    /// Unchanged, for programs.
     Raw,
 }
 
@@ -61,7 +62,7 @@ pub fn table(table: &Table, texts: Texts) -> String {
     text
 }
 
-/// The names of a report's tables, for a choice among them.
+/// Returns the names of a report's tables, for a choice among them.
 pub fn names(report: &Report) -> Vec<&str> {
     report.tables().map(|table| &*table.name).collect()
 }
@@ -101,8 +102,8 @@ fn line(fields: &[Cow<'_, str>], texts: Texts) -> String {
     fields.join(",") + LINE_END
 }
 
-/// Whether a spreadsheet would take it for a formula: numbers with a sign, also of percent, are
-/// none.
+/// Returns whether a spreadsheet would take the field for a formula; numbers and percentages with a
+/// sign are not formulas.
 fn is_formula(field: &str) -> bool {
     let number = field.strip_suffix(" %").unwrap_or(field);
     let is_number = number.parse().is_ok_and(f64::is_finite);

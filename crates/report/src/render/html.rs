@@ -1,5 +1,5 @@
 //! A report as one self-contained page: style, script and data are inside it, and its
-//! content-security policy forbids it the network, so it can be mailed, archived and opened years
+//! content-security policy denies it the network, so it can be mailed, archived and opened years
 //! later. Without its script it shows everything, but does not react.
 
 mod cards;
@@ -31,7 +31,7 @@ const TEMPLATE: &str = include_str!("../../templates/page.html.j2");
 const STYLE: &str = include_str!("../../templates/page.css");
 const SCRIPT: &str = include_str!("../../templates/page.js");
 
-/// Columns of the text at the end of the page.
+/// Width of the text at the end of the page, in columns.
 const TEXT_WIDTH: usize = 100;
 
 #[derive(Serialize)]
@@ -44,19 +44,19 @@ struct Page<'a> {
     warnings: &'a [String],
     headline: Vec<Card>,
     groups: Vec<Group>,
-    /// How many figures there are.
+    /// Number of figures.
     figures: usize,
-    /// Failed rules that concern most of them, and how many.
+    /// Failed rules that concern most figures, each with the number of those figures.
     warned: Vec<(&'a str, usize)>,
     verdicts: Vec<Judged<'a>>,
-    /// How many passed, for the line of verdicts.
+    /// Number of verdicts that passed, for the line of verdicts.
     passed: usize,
-    /// How many could not be decided, and which for which reason.
+    /// Number of verdicts that could not be decided, and their rules by reason.
     undecided: usize,
     undecided_by_reason: String,
     sections: Vec<Chapter>,
     notes: &'a [String],
-    /// Which tables follow the window that is chosen on a chart.
+    /// Description of the tables that follow the window chosen on a chart.
     follows: Option<String>,
     recording: &'a str,
     tool_version: &'a str,
@@ -83,7 +83,7 @@ struct Chapter {
     parts: Vec<Part>,
 }
 
-/// What stands below each other in a chapter; charts beside each other as far as there is room.
+/// Parts of a chapter, one below the other; charts stand side by side as far as there is room.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Part {
@@ -142,7 +142,8 @@ fn chapters(report: &Report) -> Vec<Chapter> {
     shown.map(|section| chapter(section, report, &mut places)).collect()
 }
 
-/// Which tables a chosen window changes, and what else it does to them; none without slices.
+/// Describes which tables a chosen window changes, and its other effects on them; `None` without
+/// slices.
 fn follows(report: &Report, sections: &[Chapter]) -> Option<String> {
     let timeline = report.timeline.as_ref().filter(|timeline| !timeline.tables.is_empty())?;
     let titles = |timed: bool| {
@@ -174,7 +175,7 @@ fn follows(report: &Report, sections: &[Chapter]) -> Option<String> {
     Some(sentences.join(" "))
 }
 
-/// How many charts and tables there are already, and the time that charts share.
+/// Number of charts and tables so far, and the time that charts share.
 struct Places {
     charts: usize,
     tables: usize,
@@ -216,7 +217,7 @@ fn chapter(section: &Section, report: &Report, places: &mut Places) -> Chapter {
     }
 }
 
-/// What the script reads.
+/// Returns the data for the script.
 fn data(report: &Report, sections: &[Chapter]) -> Json {
     let parts = || sections.iter().flat_map(|section| &section.parts);
     let charts: Vec<&Json> = parts()
@@ -237,7 +238,7 @@ fn data(report: &Report, sections: &[Chapter]) -> Json {
     json!({ "began": began, "edges": edges, "charts": charts, "tables": tables })
 }
 
-/// Failures first, the condemning ones before the warnings; then what was not decided.
+/// Returns the verdicts with failures first, condemning ones before warnings; then undecided ones.
 fn judged(report: &Report) -> Vec<Judged<'_>> {
     let judge = |(index, verdict): (usize, &'_ Verdict)| {
         let (class, badge) = match (verdict.outcome, verdict.weight) {

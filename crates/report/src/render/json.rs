@@ -93,7 +93,7 @@ fn escaped(text: String) -> String {
     escaped
 }
 
-/// The keys of a verb: those of an object; of anything else none.
+/// Returns the keys of a verb: those of an object, or none of anything else.
 ///
 /// # Panics
 /// Never: documents have string keys and plain values; a number that is not finite becomes null.

@@ -1,8 +1,9 @@
-//! Tables of consecutive intervals as lines of a log: a line a tick, which begins with the time.
+//! Tables of consecutive intervals as lines of a log: one line per tick, which begins with the
+//! time.
 //!
 //! Tables stand side by side, each with its first row or its first rows. A line can be split at
-//! blanks: no cell contains one, and a number keeps its unit (`12.5MB/s`). Whatever is missing is
-//! `-`. Headings begin with `#`, as gnuplot and most readers of columns expect of comments.
+//! blanks: no cell contains one, and a number keeps its unit (`12.5MB/s`). A missing value is `-`.
+//! Headings begin with `#`, as gnuplot and most readers of columns expect of comments.
 
 use std::borrow::Cow;
 
@@ -14,31 +15,31 @@ use crate::format;
 
 /// Ticks after which the headings are repeated.
 const REPEAT: usize = 20;
-/// Widest a text is shown.
+/// Maximum width of a text, in columns.
 const TEXT: usize = 24;
 const TIME: &str = "#time";
 const MISSING: &str = "-";
 
-/// Writes the tables of one tick after the other; columns keep their places.
+/// Writes the tables of one tick after another; columns keep their places.
 #[derive(Debug)]
 pub struct Lines {
     rows: usize,
     style: Style,
-    /// Of the time, and of each column of each table.
+    /// Width of the time, and of each column of each table.
     widths: (usize, Vec<Vec<usize>>),
-    /// None before the first line.
+    /// `None` before the first line.
     ticks_below_heading: Option<usize>,
 }
 
 impl Lines {
-    /// With at most `rows` rows of each table, below each other.
+    /// Creates a writer that shows at most `rows` rows of each table, one below the other.
     pub fn new(rows: usize, style: Style) -> Self {
         let widths = (TIME.len(), Vec::new());
         Self { rows: rows.max(1), style, widths, ticks_below_heading: None }
     }
 
-    /// The lines of a tick, below headings if it is time for them. At least one: that nothing was
-    /// seen is seen as well.
+    /// Returns the lines of a tick, below headings if they are due. There is at least one, so that
+    /// a tick in which nothing was seen shows as well.
     pub fn tick(&mut self, instant: &str, tables: &[Table]) -> Vec<String> {
         let count = tables.iter().map(|table| table.rows.len()).max().unwrap_or(0);
         let cells: Vec<Vec<Vec<String>>> = (0..count.clamp(1, self.rows))
@@ -73,7 +74,7 @@ impl Lines {
         if table.condemns(row, column) { self.style.struck(&text) } else { text }
     }
 
-    /// Makes room for these cells. Says whether columns have moved.
+    /// Makes room for these cells; returns whether columns have moved.
     fn widen(&mut self, instant: &str, tables: &[Table], rows: &[Vec<Vec<String>>]) -> bool {
         let before = self.widths.clone();
         let (time, widths) = &mut self.widths;
@@ -90,7 +91,7 @@ impl Lines {
         before != self.widths
     }
 
-    /// The names of the tables above their columns, then those of the columns.
+    /// Returns the names of the tables above their columns, then those of the columns.
     fn headings(&self, tables: &[Table]) -> [String; 2] {
         let (time, widths) = &self.widths;
         let mut names = vec![format!("{:time$}", "#")];
@@ -124,7 +125,7 @@ impl Lines {
     }
 }
 
-/// A text without blanks; what is empty has its sign.
+/// Returns a text without blanks; an empty one becomes [`MISSING`].
 fn word(text: &str) -> Cow<'_, str> {
     match text {
         "" => Cow::Borrowed(MISSING),
@@ -135,7 +136,7 @@ fn word(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The width that most numbers of a measure fit into, so that columns seldom move.
+/// Returns the width that most numbers of a measure fit into, so that columns seldom move.
 const fn usual(measure: Measure) -> usize {
     match measure {
         Measure::Text | Measure::Share => 4,

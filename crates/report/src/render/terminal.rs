@@ -16,11 +16,11 @@ use columns::{Columns, sparkline, visible_width, wrap};
 pub(super) use paint::is_obeyed;
 pub use paint::{Style, visible};
 
-/// Widest a sparkline gets.
+/// Maximum width of a sparkline.
 const SPARKLINE: usize = 50;
 
-/// One screen: headline, identity, figures, the sections meant for a terminal, verdicts, notes.
-/// With `all`, also the sections that otherwise only the page shows, and whole tables.
+/// Returns one screen: headline, identity, figures, the sections meant for a terminal, verdicts,
+/// notes. With `all`, also the sections that otherwise only the page shows, and whole tables.
 pub fn text(report: &Report, all: bool, style: &Style) -> String {
     let wanted = |section: &&Section| all || section.detail != Detail::Page;
     let mut parts = vec![top(report, style), figures(&report.cards, style)];
@@ -62,7 +62,7 @@ fn headline(report: &Report, style: &Style) -> Vec<String> {
     wrap(&format!("{subject}{}", parts.join(" · ")), style.width, 0, 2)
 }
 
-/// A figure in the headline.
+/// Formats a figure in the headline.
 fn quoted(card: &Card, style: &Style) -> String {
     let value = match &*card.words {
         "" => format::quantity(card.estimate.value, &card.unit),
@@ -71,7 +71,7 @@ fn quoted(card: &Card, style: &Style) -> String {
     with_interval(card, &value, style)
 }
 
-/// The number with its interval, or struck through.
+/// Returns the number with its interval, or struck through.
 fn with_interval(card: &Card, value: &str, style: &Style) -> String {
     if !card.condemned_by.is_empty() {
         return style.struck(value);
@@ -84,7 +84,8 @@ fn with_interval(card: &Card, value: &str, style: &Style) -> String {
     format!("{} {}", style.bold(&value), style.dim(&interval)).trim_end().to_owned()
 }
 
-/// The figures, one line for each group where the terminal is wide enough, else one line each.
+/// Lays out the figures, one line for each group if the terminal is wide enough, else one line
+/// each.
 fn figures(cards: &[Card], style: &Style) -> Vec<String> {
     let mut columns = Columns::new(2);
     for group in cards.chunk_by(|a, b| a.group == b.group && !a.group.is_empty()) {
@@ -125,7 +126,7 @@ fn figure(card: &Card, style: &Style) -> String {
     format!("{prefix}{}", with_interval(card, &value, style))
 }
 
-/// `condemned: hole, unwritten`; empty when all of the figures stand.
+/// Returns `condemned: hole, unwritten`; empty if none of the figures is condemned.
 fn condemned_by(cards: &[Card]) -> String {
     let rules: BTreeSet<&str> =
         cards.iter().flat_map(|card| &card.condemned_by).map(String::as_str).collect();
@@ -137,7 +138,7 @@ fn condemned_by(cards: &[Card]) -> String {
 
 fn section(section: &Section, all: bool, style: &Style) -> Vec<String> {
     let mut lines = Vec::new();
-    // A heading of its own only where the table below does not say the same.
+    // A heading of its own only if the table below does not say the same.
     let first_title = section.blocks.iter().find_map(|block| match block {
         Block::Table(table) => Some(&table.title),
         _ => None,
@@ -157,7 +158,7 @@ fn section(section: &Section, all: bool, style: &Style) -> Vec<String> {
     lines
 }
 
-/// The lines of charts as rows of bars, each from zero to its own greatest value.
+/// Draws the lines of charts as rows of bars, each from zero to its own greatest value.
 fn bars(charts: &[Block], style: &Style) -> Vec<String> {
     let mut columns = Columns::new(2);
     let lines = charts.iter().flat_map(|block| match block {
@@ -174,7 +175,7 @@ fn bars(charts: &[Block], style: &Style) -> Vec<String> {
     columns.lines()
 }
 
-/// At most `count` values: means of neighbours.
+/// Returns at most `count` values, which are means of neighbours.
 fn thinned(values: &[f64], count: usize) -> Vec<f64> {
     let size = values.len().div_ceil(count.max(1)).max(1);
     values.chunks(size).map(|part| part.iter().sum::<f64>() / part.len() as f64).collect()
@@ -194,7 +195,7 @@ fn bottom(report: &Report, style: &Style) -> Vec<String> {
     lines
 }
 
-/// `12 more rows`, where a screen did not show all of a table.
+/// Returns `12 more rows`, for a table that a screen did not show in full.
 pub(crate) fn more(hidden: usize, name: &str) -> String {
     format!("{}: --csv={name}", counted(hidden as u64, "more row"))
 }

@@ -10,8 +10,8 @@ pub fn undecided(verdicts: &[Verdict]) -> Vec<&Verdict> {
     verdicts.iter().filter(|verdict| verdict.outcome == Outcome::Inconclusive).collect()
 }
 
-/// The rules by name, those with a common reason after that reason: `KVM lies between this machine
-/// and its disks: lying-flush, burst; other reasons: above-link`.
+/// Lists the rules by name, those with a common reason after that reason: `KVM lies between this
+/// machine and its disks: lying-flush, burst; other reasons: above-link`.
 pub fn by_reason(verdicts: &[&Verdict]) -> String {
     let names = |of: &[&Verdict]| of.iter().map(|v| v.rule.as_str()).collect::<Vec<_>>().join(", ");
     let Some(reason) = common_reason(verdicts) else { return names(verdicts) };
@@ -21,7 +21,7 @@ pub fn by_reason(verdicts: &[&Verdict]) -> String {
     if other.is_empty() { reason } else { format!("{reason}; other reasons: {}", names(&other)) }
 }
 
-/// The beginning of a clause that most rules share; of those, the longest.
+/// Returns the beginning of a clause that most rules share; if there are several, the longest.
 fn common_reason<'a>(verdicts: &[&'a Verdict]) -> Option<Vec<&'a str>> {
     let mut best: Option<(usize, Vec<&str>)> = None;
     for (index, verdict) in verdicts.iter().enumerate() {

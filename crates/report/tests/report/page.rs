@@ -1,4 +1,4 @@
-//! The page of any report as text; what its script does is in `browser`.
+//! The page of any report as text; its script is tested in `browser`.
 
 mod browser;
 pub mod sample;
@@ -9,7 +9,7 @@ use blockstone_report::chart::{Axis, Chart, Color, Form, Layer, Level, Point};
 use blockstone_report::render::html;
 use blockstone_report::{Block, Card, Report, Section};
 
-/// The page; a slash stands in it as itself.
+/// Returns the page, with slashes unescaped.
 fn page(report: &Report) -> String {
     html::page(report).unwrap().replace("&#x2f;", "/")
 }

@@ -1,21 +1,21 @@
-//! What a cache changes: the buffer cache of the database, and flash before disks.
+//! Effects of a cache: the buffer cache of the database, and flash in front of disks.
 
 use serde::Serialize;
 
 use super::{Answer, Demand, HardwareError, Plan, Unit, answer};
 
-/// A row of a database's own advice: how many physical reads a cache of another size would have
-/// caused.
+/// A row of a database's own cache advice: the physical reads that a cache of another size would
+/// have caused.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdviceRow {
-    /// Size ÷ present size.
+    /// Cache size ÷ present size.
     pub size_factor: f64,
-    /// Physical reads ÷ present ones.
+    /// Physical reads ÷ present physical reads.
     pub reads_factor: f64,
 }
 
-/// Reads of a cache of this size, relative to the present one; linear between two rows. None
-/// outside of them: advice is not extrapolated.
+/// Returns the reads with a cache of this size, relative to the present ones; linear between two
+/// rows. `None` outside the rows: advice is not extrapolated.
 pub fn reads_factor(advice: &[AdviceRow], size_factor: f64) -> Option<f64> {
     let sound = |row: &&AdviceRow| {
         row.size_factor > 0.0
@@ -38,13 +38,13 @@ pub fn reads_factor(advice: &[AdviceRow], size_factor: f64) -> Option<f64> {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CacheSize {
     pub size_factor: f64,
-    /// Physical reads ÷ present ones; none where the advice does not reach.
+    /// Physical reads ÷ present physical reads; `None` outside the range of the advice.
     pub reads_factor: Option<f64>,
     pub hardware_iops: Option<f64>,
     pub units: Option<u64>,
 }
 
-/// Of half, the same and twice the cache.
+/// Returns the need with half, the same and twice the cache.
 pub fn sizes(
     demand: &Demand,
     advice: &[AdviceRow],
@@ -77,33 +77,34 @@ pub fn with_reads(demand: &Demand, factor: f64) -> Demand {
     }
 }
 
-/// Whether a flash log can help, by who writes. A log on flash makes commits faster; every write
-/// still reaches the disks, so it is never taken off the need.
+/// Whether a flash log can help, by the writers. A log on flash makes commits faster; every write
+/// still reaches the disks, so it is never subtracted from the need.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LogWrites {
-    /// Redo writes ÷ redo and data writes.
+    /// Redo writes ÷ (redo writes + data writes).
     pub redo_share: f64,
-    /// Data writers dominate: the disks are busy with what a flash log does not touch.
+    /// Data writers dominate: the disks are busy with writes that a flash log does not affect.
     pub data_dominates: bool,
 }
 
-/// Requests of the data writers and of the log writer.
+/// Compares the requests of the data writers with those of the log writer.
 pub fn log_writes(data_writes: f64, redo_writes: f64) -> Option<LogWrites> {
     let redo_share = redo_writes / (data_writes + redo_writes);
     let sound = data_writes >= 0.0 && (0.0..=1.0).contains(&redo_share);
     sound.then_some(LogWrites { redo_share, data_dominates: redo_share < 0.5 })
 }
 
-/// Capacity that must be bought for other ceilings.
+/// Capacity that is unused because other ceilings require more units.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Stranded {
     pub gb: f64,
-    /// Of what is bought.
+    /// Share of the bought capacity.
     pub share: f64,
     pub usd: Option<f64>,
 }
 
-/// None where size or need of capacity is not known, or capacity itself binds.
+/// Returns the stranded capacity; `None` if capacity or its need is unknown, or capacity itself
+/// binds.
 pub fn stranded(answer: &Answer, unit: &Unit) -> Option<Stranded> {
     let capacity = answer.ceilings.iter().find(|ceiling| ceiling.name == "GB");
     let need = capacity.filter(|ceiling| !ceiling.binding)?.need;

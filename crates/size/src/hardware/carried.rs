@@ -1,9 +1,9 @@
-//! The reverse: what a number of units carries.
+//! The reverse: the load that a number of units carries.
 
 use super::{Demand, HardwareError, Plan, Unit, answer};
 
-/// The load of the database that `units` carry when `reads` is the share of its requests, and of
-/// its bytes, that are reads. What a unit does not state is not known.
+/// Returns the database load that `units` carry if `reads` is the share of reads in its requests
+/// and in its bytes. Limits that the unit does not state stay unknown.
 pub fn carried(unit: &Unit, plan: &Plan, units: u64, reads: f64) -> Result<Demand, HardwareError> {
     let (some, none) = (Some(reads), Some(1.0 - reads));
     let one = Demand {
@@ -17,7 +17,7 @@ pub fn carried(unit: &Unit, plan: &Plan, units: u64, reads: f64) -> Result<Deman
         ..Demand::default()
     };
     let ceilings = answer(&one, unit, plan)?.ceilings;
-    // The least of the ceilings that limit the same thing; reads that a cache answers limit none.
+    // The lowest ceiling of those that limit the same thing; reads served by a cache limit none.
     let most = |names: &[&str]| {
         let limits =
             ceilings.iter().filter(|it| names.contains(&it.name.as_str()) && it.need > 0.0);

@@ -1,4 +1,4 @@
-//! What can be bought: a dated TOML file that the user owns. [`EXAMPLE`] is one.
+//! Catalogue of hardware to buy: a dated TOML file that the user owns. [`EXAMPLE`] is one.
 //!
 //! ```toml
 //! about = "our data centre, list prices"
@@ -19,7 +19,7 @@
 //! [[licence]]
 //! name = "database"
 //! metric = "core"               # core, vcpu or socket
-//! factor = 0.5                  # licences for one of the metric
+//! factor = 0.5                  # licences per core, vcpu or socket
 //! usd = 1000
 //! ```
 
@@ -33,14 +33,14 @@ use super::unit::Unit;
 /// The default catalogue, for users to copy and edit.
 pub const EXAMPLE: &str = include_str!("../../data/catalogue.toml");
 
-/// Units that are made of units: more levels than this are a mistake.
+/// Deeper nesting of units made of units is a mistake.
 const DEPTH_MOST: usize = 8;
 const TEXT_MOST: usize = 1 << 20;
 
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Catalogue {
     pub about: String,
-    /// The day of its facts, where a unit has none of its own.
+    /// Date of the figures, for units without one of their own.
     pub dated: String,
     pub units: Vec<Unit>,
     pub licences: Vec<Licence>,
@@ -67,12 +67,12 @@ pub enum CatalogueError {
     Nonsense { name: String, what: String, hint: &'static str },
 }
 
-/// A number of one unit as larger ones: 84 disks are 7 cells, which are a half rack.
+/// A number of units packed into larger ones: 84 disks are 7 cells, which are a half rack.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Packed {
     pub unit: String,
     pub units: u64,
-    /// Of the units that they are made of, before rounding up.
+    /// The exact number of larger units, before rounding up.
     pub exact: f64,
 }
 
@@ -81,7 +81,7 @@ impl Catalogue {
         Self::parse("example", EXAMPLE)
     }
 
-    /// `name` is for messages.
+    /// Parses a catalogue; `name` is for error messages.
     pub fn parse(name: &str, text: &str) -> Result<Self, CatalogueError> {
         let nonsense = |what: String, hint| {
             let name = name.to_owned();
@@ -135,7 +135,7 @@ impl Catalogue {
         self.units.iter().find(|unit| unit.name == name)
     }
 
-    /// A unit and what it is made of, outermost first.
+    /// Returns a unit and the units that it is made of, outermost first.
     fn chain(&self, name: &str) -> Option<Vec<&Unit>> {
         let mut chain = vec![self.raw(name)?];
         while let Some(inner) = chain.last().and_then(|unit| unit.of.as_deref()) {
@@ -147,7 +147,7 @@ impl Catalogue {
         Some(chain)
     }
 
-    /// A unit with all its limits, also those that follow from what it is made of.
+    /// Returns a unit with all its limits, including those that follow from the unit it is made of.
     pub fn unit(&self, name: &str) -> Result<Unit, HardwareError> {
         let unknown = || HardwareError::Unknown {
             what: "unit",
@@ -168,9 +168,8 @@ impl Catalogue {
         self.licences.iter().find(|licence| licence.name == name).ok_or_else(unknown)
     }
 
-    /// `units` of `name` as the larger units that are made of them, step by step. Where there are
-    /// several sizes, the smallest that is enough alone, or else as many of the largest as it
-    /// takes.
+    /// Packs `units` of `name` into larger units made of them, step by step. If there are several
+    /// sizes, takes the smallest one that suffices alone, or else as many of the largest as needed.
     pub fn packed(&self, name: &str, units: u64) -> Vec<Packed> {
         let mut steps: Vec<Packed> = Vec::new();
         let (mut inner, mut needed) = (name.to_owned(), units);

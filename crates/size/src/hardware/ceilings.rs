@@ -1,4 +1,4 @@
-//! The ceilings: of each, what is needed of hardware and what one unit can do.
+//! The ceilings: for each, the need of hardware and the capacity of one unit.
 
 use super::{Demand, Plan, Unit};
 
@@ -8,9 +8,9 @@ pub struct Kind {
     pub name: &'static str,
     pub need: fn(&Demand, &Plan) -> Option<f64>,
     pub capacity: fn(&Unit, &Plan, &Demand) -> Option<f64>,
-    /// How much there is at any time, not how much happens in a second.
+    /// Whether it is an amount held at any time, rather than a rate.
     pub holds: bool,
-    /// Whether its absence from a storage unit is worth a word.
+    /// Whether to report that a storage unit does not state it.
     pub expected: bool,
 }
 
@@ -48,14 +48,14 @@ fn write_mbps(demand: &Demand, plan: &Plan) -> Option<f64> {
     Some(demand.write_bytes_per_s? * plan.redundancy.penalty() / 1e6)
 }
 
-/// The flash cache is behind the link: its reads cross it.
+/// The flash cache is on the far side of the link, so reads that it serves cross the link.
 fn link_mbps(demand: &Demand, plan: &Plan) -> Option<f64> {
     let written = demand.write_bytes_per_s? * plan.redundancy.over_link();
     Some((demand.read_bytes_per_s? + written) / 1e6)
 }
 
-/// Reads and writes together. Where they share the device and each rate was measured alone, a mix
-/// of r and w takes r/R + w/W of its time.
+/// Returns the IOPS of reads and writes together. If they share the device and each rate was
+/// measured alone, a mix of r and w takes r/R + w/W of its time.
 fn iops(unit: &Unit, plan: &Plan, demand: &Demand) -> Option<f64> {
     let shared = || {
         let (Some(read), Some(write), Some(true)) = (unit.read_iops, unit.write_iops, unit.shared)
@@ -68,8 +68,8 @@ fn iops(unit: &Unit, plan: &Plan, demand: &Demand) -> Option<f64> {
     plan.measured_iops.or(unit.iops).or_else(shared)
 }
 
-/// The rate of a mix of `reads` and `writes` (in any unit) on a device that does `read_iops` or
-/// `write_iops` alone, one at the expense of the other.
+/// Returns the rate of a mix of `reads` and `writes` (in any unit) on a device that does
+/// `read_iops` or `write_iops` alone, one at the expense of the other.
 pub fn mixed_iops(reads: f64, read_iops: f64, writes: f64, write_iops: f64) -> Option<f64> {
     let rate = (reads + writes) / (reads / read_iops + writes / write_iops);
     (rate > 0.0 && rate.is_finite()).then_some(rate)

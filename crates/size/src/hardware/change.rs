@@ -1,4 +1,4 @@
-//! What would change an answer.
+//! Changes that would alter an answer.
 
 use serde::Serialize;
 
@@ -6,29 +6,30 @@ use super::cache::{self, AdviceRow};
 use super::disk::BLOCK_BYTES;
 use super::{Answer, Demand, HardwareError, Plan, Unit, answer};
 
-/// One thing done otherwise.
+/// One change, and its effect.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
     pub what: String,
     pub units: u64,
-    /// The ceiling that binds then.
+    /// The ceiling that binds after the change.
     pub binding: String,
-    /// How much of it is used then: need ÷ what all units can do.
+    /// Utilisation of the binding ceiling after the change: need ÷ capacity of all units.
     pub utilisation: f64,
 }
 
-/// What else is known when asking.
+/// Additional information for [`changes`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known<'a> {
     pub advice: &'a [AdviceRow],
-    /// Databases by name, with what remains if each is moved elsewhere. The remaining peak is not
-    /// the difference of peaks, so whoever knows the hours states it.
+    /// Databases by name, with the demand that remains if each is moved elsewhere. The remaining
+    /// peak is not the difference of peaks, so the caller, who knows the hours, states it.
     pub without: &'a [(String, Demand)],
-    /// Units that there are.
+    /// Number of units in place.
     pub there: Option<u64>,
 }
 
-/// Redundancy by one level, the cache doubled, one unit more and less, one database moved.
+/// Returns the effects of redundancy by one level, the cache doubled, one unit more and less, half
+/// the stroke, one database moved.
 pub fn changes(
     demand: &Demand,
     unit: &Unit,
@@ -64,13 +65,13 @@ pub fn changes(
     Ok(changes)
 }
 
-/// A disk of which half as much is used.
+/// Returns the disk with half of its used stroke.
 fn shorter(unit: &Unit) -> Option<Unit> {
     let disk = unit.mechanics()?;
     let stroke = unit.stroke.unwrap_or(1.0) / 2.0;
     let iops = disk.iops(BLOCK_BYTES, stroke).ok()?;
     let before = disk.iops(BLOCK_BYTES, stroke * 2.0).ok()?;
-    // Where its IOPS are stated, they grow by as much as those of its mechanics.
+    // Stated IOPS grow by the same factor as those of the mechanics.
     let iops = unit.iops.map(|stated| stated * iops / before);
     Some(Unit { iops, gb: unit.gb.map(|gb| gb / 2.0), stroke: Some(stroke), ..unit.clone() })
 }
@@ -83,26 +84,26 @@ fn of(what: String, answer: &Answer) -> Change {
     Change { what, units: answer.units, binding, utilisation }
 }
 
-/// Another number of units: how busy they are. Above 1 they do not carry the need.
+/// Returns the utilisation with another number of units. Above 1 they do not carry the need.
 fn with_units(what: &str, now: &Answer, units: u64) -> Change {
     let change = of(what.to_owned(), now);
     let utilisation = change.utilisation * now.units as f64 / units as f64;
     Change { units, utilisation, ..change }
 }
 
-/// Volumes that are attached to an instance of a cloud: both have limits.
+/// Volumes attached to a cloud instance: both have limits.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Attached {
     pub volumes: Answer,
     pub instances: Answer,
-    /// One instance does not carry the need, however many volumes it has.
+    /// One instance does not carry the need, whatever its number of volumes.
     pub instance_binds: bool,
-    /// More volumes than this bring one instance nothing; none if they share no ceiling.
+    /// More volumes than this do not help one instance; `None` if they share no ceiling.
     pub volumes_useful: Option<u64>,
     pub binding: String,
 }
 
-/// Evaluates both. `instance` states what its link to the volumes carries as `iops` and `mbps`.
+/// Evaluates both. `instance` states the limits of its link to the volumes as `iops` and `mbps`.
 pub fn attached(
     demand: &Demand,
     volume: &Unit,

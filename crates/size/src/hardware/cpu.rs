@@ -1,17 +1,17 @@
-//! Processors: from what was busy to the cores of another host.
+//! Processors: from busy time to the cores of another host.
 
 use blockstone_base::csv::{self, Dialect};
 use serde::Serialize;
 
 use super::HardwareError;
 
-/// What both threads of a core do together, as a multiple of one alone.
+/// Throughput of a core with both threads busy, as a multiple of one thread alone.
 pub const SMT_FACTOR: f64 = 1.25;
 
 /// A host whose operating system counted busy time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Processors {
-    /// Processors of the operating system that were busy, on average.
+    /// Mean number of busy processors of the operating system.
     pub busy: f64,
     pub cores: f64,
     pub threads_per_core: f64,
@@ -19,10 +19,10 @@ pub struct Processors {
 }
 
 impl Processors {
-    /// Cores that were busy in full.
+    /// Returns the equivalent number of fully busy cores.
     ///
-    /// Half of the threads busy is not half of the capacity: while a core has one busy thread it
-    /// already does 1 ÷ `smt_factor` of what both would.
+    /// Half of the threads busy is not half of the capacity: a core with one busy thread already
+    /// does 1 ÷ `smt_factor` of the work that both would.
     pub fn busy_cores(&self) -> Result<f64, HardwareError> {
         super::amount("busy processors", self.busy)?;
         super::positive("cores", self.cores)?;
@@ -44,8 +44,9 @@ impl Processors {
     }
 }
 
-/// Cores of a target, from busy cores of the source. `source` and `target` are what a core of each
-/// does: visits of cached blocks by `calibrate --cpu` on both, or a published benchmark ÷ cores.
+/// Returns the cores of a target for busy cores of the source. `source` and `target` are the
+/// performance of one core of each: visits of cached blocks by `calibrate --cpu` on both, or a
+/// published benchmark ÷ cores.
 pub fn cores(
     busy_cores: f64,
     source: f64,
@@ -59,7 +60,7 @@ pub fn cores(
     Ok(busy_cores * source / target / utilisation)
 }
 
-/// A processor that could be bought.
+/// A processor to choose from.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Choice {
     pub name: String,
@@ -68,7 +69,7 @@ pub struct Choice {
     pub licences: Option<f64>,
 }
 
-/// Fewer faster cores against more slower ones: cores, and licences at `factor` for a core.
+/// Compares fewer faster cores with more slower ones: cores, and licences at `factor` per core.
 pub fn choices(
     busy_cores: f64,
     source: f64,
@@ -85,8 +86,8 @@ pub fn choices(
     targets.iter().map(choose).collect()
 }
 
-/// Cores that a driver on the host takes for itself when each I/O costs `cpu_s`: a translation
-/// layer of flash that runs on the host is paid in licences of its cores.
+/// Returns the cores that a driver on the host uses if each I/O costs `cpu_s`: a flash translation
+/// layer that runs on the host is paid for in licences of its cores.
 pub fn cores_of_io(iops: f64, cpu_s: f64) -> Result<f64, HardwareError> {
     super::amount("IOPS", iops)?;
     super::amount("processor time of an I/O", cpu_s)?;
@@ -101,8 +102,8 @@ pub struct PerformanceError {
     pub why: String,
 }
 
-/// A user's list of `name,performance of a core`. Empty lines and those that begin with `#` are
-/// comments; a first line without a number is a heading.
+/// Parses a user's list of `name,performance of a core`. Empty lines and those that begin with `#`
+/// are comments; a first line without a number is a heading.
 pub fn performances(name: &str, text: &str) -> Result<Vec<(String, f64)>, PerformanceError> {
     const MOST: usize = 100_000;
     let wrong = |line: usize, why: &str| {

@@ -1,28 +1,28 @@
-//! A hard disk by its mechanics: seek, rotation and transfer.
+//! The mechanics of a hard disk: seek, rotation and transfer.
 
 use super::HardwareError;
 
-/// Of a random request where it is not known better.
+/// Default size of a random request.
 pub const BLOCK_BYTES: f64 = 8192.0;
-/// Requests of a scan, for how many disks one touches.
+/// Size of the requests of a scan, for the number of disks that one touches.
 const SCAN_BYTES: f64 = 1_048_576.0;
-/// A unit that does more a second is no disk: it works at several requests at once.
+/// A unit with more IOPS is not a disk: it serves several requests in parallel.
 pub const DISK_IOPS_MAX: f64 = 500.0;
-/// Entries of a block of an index where its keys are numbers.
+/// Entries per index block if the keys are numbers.
 pub const ENTRIES: f64 = 400.0;
 
-/// As a data sheet describes it.
+/// A disk as its data sheet describes it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Disk {
     pub rpm: f64,
-    /// Between two random places of the whole disk, on average.
+    /// Mean seek between two random positions on the whole disk.
     pub seek_s: f64,
     pub seek_track_s: f64,
-    /// Off the medium.
+    /// Transfer rate of the medium.
     pub mbps: f64,
 }
 
-/// What a random request takes where only a share of the stroke is used.
+/// Service time of a random request if only a share of the stroke is used.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stroke {
     pub share: f64,
@@ -32,12 +32,12 @@ pub struct Stroke {
     pub iops: f64,
 }
 
-/// What a scan gets that seeks for each allocation unit.
+/// Throughput of a scan that seeks for each allocation unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scan {
     pub unit_bytes: f64,
     pub mbps: f64,
-    /// That a request of 1 MiB touches.
+    /// Mean number of disks that a request of 1 MiB touches.
     pub disks: f64,
 }
 
@@ -49,21 +49,21 @@ impl Disk {
         super::positive("MB/s off the medium", self.mbps)
     }
 
-    /// Mean seek between two random places within a share of the stroke.
+    /// Returns the mean seek between two random positions within a share of the stroke.
     ///
-    /// An arm accelerates half of the way, so a seek takes as long as the square root of its
+    /// The arm accelerates for half of the way, so the seek time grows with the square root of the
     /// distance.
     fn seek_within_s(&self, stroke: f64) -> f64 {
         let further = (self.seek_s - self.seek_track_s).max(0.0);
         self.seek_track_s + further * stroke.sqrt()
     }
 
-    /// Half a revolution, the mean wait for a sector.
+    /// Returns the time of half a revolution, the mean wait for a sector.
     pub fn rotation_s(&self) -> f64 {
         30.0 / self.rpm
     }
 
-    /// Time of one random request. `stroke` is the share of the disk that is used: the rest is
+    /// Returns the time of one random request. `stroke` is the used share of the disk: the rest is
     /// stranded, but seeks are shorter.
     pub fn service_s(&self, bytes: f64, stroke: f64) -> Result<f64, HardwareError> {
         self.check()?;
@@ -72,19 +72,19 @@ impl Disk {
         Ok(self.seek_within_s(stroke) + self.rotation_s() + bytes / (self.mbps * 1e6))
     }
 
-    /// Random requests a second, one after the other.
+    /// Returns the random requests per second, one after the other.
     pub fn iops(&self, bytes: f64, stroke: f64) -> Result<f64, HardwareError> {
         Ok(1.0 / self.service_s(bytes, stroke)?)
     }
 
-    /// MB/s of a scan that several streams share: between two pieces of an allocation unit the arm
-    /// is elsewhere.
+    /// Returns the MB/s of a scan on a disk shared by several streams: between two allocation units
+    /// the arm is moved elsewhere.
     pub fn scan_mbps(&self, allocation_unit_bytes: f64, stroke: f64) -> Result<f64, HardwareError> {
         Ok(allocation_unit_bytes / self.service_s(allocation_unit_bytes, stroke)? / 1e6)
     }
 }
 
-/// The whole stroke and parts of it, for requests of a block.
+/// Returns the whole stroke and parts of it, for requests of a block.
 pub fn strokes(disk: &Disk) -> Vec<Stroke> {
     let of = |share: f64| {
         Some(Stroke {
@@ -98,7 +98,7 @@ pub fn strokes(disk: &Disk) -> Vec<Stroke> {
     [1.0, 0.5, 0.25, 0.1].into_iter().filter_map(of).collect()
 }
 
-/// Scans by allocation unit, on this share of the stroke.
+/// Returns scans by allocation unit, on this share of the stroke.
 pub fn scans(disk: &Disk, stroke: f64) -> Vec<Scan> {
     let of = |unit_bytes: f64| {
         let mbps = disk.scan_mbps(unit_bytes, stroke).ok()?;
@@ -108,8 +108,8 @@ pub fn scans(disk: &Disk, stroke: f64) -> Vec<Scan> {
     [0.125, 1.0, 4.0, 16.0].into_iter().filter_map(|mib| of(mib * 1_048_576.0)).collect()
 }
 
-/// Disks that a request of this size touches on average when it begins at any multiple of
-/// `step_bytes`: the larger the allocation unit, the fewer requests are split.
+/// Returns the mean number of disks that a request of this size touches if it begins at any
+/// multiple of `step_bytes`: the larger the allocation unit, the fewer requests are split.
 pub fn disks_of_request(
     request_bytes: f64,
     allocation_unit_bytes: f64,
@@ -121,7 +121,7 @@ pub fn disks_of_request(
     Ok(1.0 + (request_bytes - step_bytes.min(request_bytes)) / allocation_unit_bytes)
 }
 
-/// Single-block reads that find one row of `rows` by an index whose blocks hold `entries` each:
+/// Returns the single-block reads that find one row of `rows` by an index with `entries` per block:
 /// its levels, and the block of the table.
 pub fn reads_by_index(rows: f64, entries: f64) -> Option<u32> {
     if !(rows >= 1.0 && rows.is_finite() && entries >= 2.0) {
@@ -131,7 +131,7 @@ pub fn reads_by_index(rows: f64, entries: f64) -> Option<u32> {
     Some(levels as u32 + 1)
 }
 
-/// Units of many that fail in a year, from the mean time between failures of a data sheet.
+/// Returns how many of `units` fail per year, from the mean time between failures of a data sheet.
 pub fn failures_per_year(units: f64, mtbf_h: f64) -> Option<f64> {
     let failures = units * 8766.0 / mtbf_h;
     (units >= 0.0 && mtbf_h > 0.0 && failures.is_finite()).then_some(failures)
@@ -161,7 +161,7 @@ mod tests {
         assert!(disk.iops(8192.0, 0.25).unwrap() > 1.3 * disk.iops(8192.0, 1.0).unwrap());
         let scan = |mib: f64| disk.scan_mbps(mib * 1_048_576.0, 1.0).unwrap();
         assert!(scan(4.0) > scan(1.0) && scan(4.0) < disk.mbps);
-        // 1 MiB at steps of 8 KiB on units of 1 MiB: 127 of 128 places touch two disks.
+        // 1 MiB at steps of 8 KiB on units of 1 MiB: 127 of 128 offsets touch two disks.
         let disks = disks_of_request(1_048_576.0, 1_048_576.0, 8192.0);
         assert_eq!(disks, Ok(1.0 + 127.0 / 128.0));
         assert_eq!(disks_of_request(8192.0, 1_048_576.0, 8192.0), Ok(1.0));

@@ -1,4 +1,4 @@
-//! Flash units under a write load that lasts: the write cliff, and years of life.
+//! Flash units under a sustained write load: the write cliff, and years of life.
 
 use blockstone_flash::estimate::{self, Fall};
 use blockstone_flash::preset::Preset;
@@ -6,27 +6,27 @@ use serde::Serialize;
 
 use super::{Demand, HardwareError, Plan, Unit};
 
-/// What writes do to each of `units`.
+/// Effects of the writes on each of `units`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlashUse {
-    /// Written to one unit, copies included.
+    /// Write rate of one unit, copies included.
     pub mbps: f64,
-    /// Writes of a page a second before the cliff and behind it, of a class of devices: an order
-    /// of magnitude, not a data sheet's.
+    /// Page writes per second before the cliff and behind it, for the class of device: an order of
+    /// magnitude, not a data sheet's figure.
     pub fresh_iops: f64,
     pub steady_iops: f64,
-    /// The writes go on behind the cliff.
+    /// The writes can continue at this rate behind the cliff.
     pub sustained: bool,
-    /// None where the cliff never comes.
+    /// `None` if the cliff is never reached.
     pub hours_to_cliff: Option<f64>,
     pub write_amplification: f64,
-    /// Until the cells are worn out, by the class of the device.
+    /// Time until the cells are worn out, by the class of the device.
     pub years: f64,
-    /// Until the bytes that the data sheet allows are written.
+    /// Time until the endurance of the data sheet is used up.
     pub years_by_data_sheet: Option<f64>,
 }
 
-/// None where the unit is no flash, or nothing is known to be written.
+/// Returns the wear of a flash unit; `None` if the unit is not flash, or no writes are known.
 pub fn of(
     demand: &Demand,
     unit: &Unit,
@@ -46,7 +46,7 @@ pub fn of(
     let mut device = preset.device();
     if let Some(gb) = unit.gb {
         super::positive("GB of a unit", gb)?;
-        // The class stays, with its spare; the size is that of the unit.
+        // Keeps the class and its share of spare; the size is that of the unit.
         let scale = gb * 1e9 / device.visible_bytes as f64;
         device.raw_bytes = (device.raw_bytes as f64 * scale) as u64;
         device.visible_bytes = (device.visible_bytes as f64 * scale) as u64;

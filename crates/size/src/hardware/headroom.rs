@@ -1,40 +1,40 @@
-//! How much of a unit may be used so that its latency stays as wanted.
+//! Usable share of a unit for a wanted latency.
 //!
-//! What `calibrate` measured comes first. Only where nothing was measured, the formula of a queue
-//! ([`super::queue`]) has to do.
+//! A measurement of `calibrate` takes precedence. The formula of a queue ([`super::queue`]) is used
+//! only if there is no measurement.
 
 use super::HardwareError;
 use super::queue::Queue;
 
-/// A load that was measured.
+/// A measured load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CurvePoint {
     pub iops: f64,
     pub p99_s: f64,
 }
 
-/// What a curve of measured loads says about a latency.
+/// The load that a measured curve allows for a wanted latency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Headroom {
     /// The largest measured load at which, and below which, p99 stays within the target.
     pub iops: f64,
     pub p99_s: f64,
-    /// The largest load that was measured at all.
+    /// The largest measured load.
     pub most_iops: f64,
     /// No measured load exceeded the target: the device may do more.
     pub open: bool,
 }
 
 impl Headroom {
-    /// The share of the largest measured load.
+    /// Returns the share of the largest measured load.
     pub fn utilisation(&self) -> f64 {
         self.iops / self.most_iops
     }
 }
 
-/// The largest measured load whose p99 is at most the target, and that of all smaller loads too.
-/// Nothing is interpolated: between two points, latency may have any shape. None where already the
-/// smallest load is too slow.
+/// Returns the largest measured load whose p99, and that of all smaller loads, is at most the
+/// target. Nothing is interpolated: between two points, latency may have any shape. `None` if even
+/// the smallest load is too slow.
 pub fn from_curve(curve: &[CurvePoint], p99_s: f64) -> Result<Option<Headroom>, HardwareError> {
     super::positive("the wanted p99", p99_s)?;
     for point in curve {
@@ -54,19 +54,19 @@ pub fn from_curve(curve: &[CurvePoint], p99_s: f64) -> Result<Option<Headroom>, 
     }))
 }
 
-/// The p99 at a load that was not measured itself, by its neighbours that were.
+/// The p99 at a load that was not measured, bounded by its measured neighbours.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Predicted {
     pub iops: f64,
-    /// Of the measured loads next to it. None below the smallest one.
+    /// Lowest p99 of the neighbouring measured loads. `None` below the smallest one.
     pub low_s: Option<f64>,
     pub high_s: f64,
     pub below_iops: Option<f64>,
     pub above_iops: f64,
 }
 
-/// None beyond the largest measured load. Between two points, latency may have any shape, so the
-/// answer is the range of what both measured, and never a value in it.
+/// Returns the p99 at a load; `None` beyond the largest measured one. Between two points, latency
+/// may have any shape, so the answer is the range of both measurements, never a value within it.
 pub fn predicted(curve: &[CurvePoint], iops: f64) -> Option<Predicted> {
     let loads = || curve.iter().map(|point| point.iops);
     let above_iops = loads().filter(|load| *load >= iops).reduce(f64::min)?;
@@ -84,18 +84,18 @@ pub fn predicted(curve: &[CurvePoint], iops: f64) -> Option<Predicted> {
     })
 }
 
-/// A number of disks that carries a load, by the formula of a queue.
+/// A number of disks under a load, by the formula of a queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Queued {
     pub units: u64,
     pub utilisation: f64,
-    /// Mean of wait and service ÷ service.
+    /// Mean of (wait + service) ÷ service.
     pub mean_response: f64,
     /// p99 of the wait ÷ service.
     pub p99_wait: f64,
 }
 
-/// `iops` on `units` of `unit_iops`; none where they do not carry it.
+/// Evaluates `iops` on `units` of `unit_iops`; `None` if they do not carry it.
 ///
 /// All units serve one queue, which is the best case: a request for a busy disk waits for that
 /// disk, although others are idle.
@@ -109,8 +109,8 @@ pub fn queued(iops: f64, unit_iops: f64, units: u64) -> Option<Queued> {
     })
 }
 
-/// The mean latency of requests of which `in_flight` are outstanding (Little's law). 1 ÷ IOPS is
-/// that of a device only if it has one request at a time.
+/// Returns the mean latency with `in_flight` requests outstanding (Little's law). 1 ÷ IOPS is the
+/// latency of a device only if it has one request at a time.
 pub fn latency_s(in_flight: f64, iops: f64) -> Option<f64> {
     let latency = in_flight / iops;
     (in_flight >= 0.0 && iops > 0.0 && latency.is_finite()).then_some(latency)

@@ -13,7 +13,7 @@ pub enum Metric {
     Socket,
 }
 
-/// Terms as the user knows them.
+/// Terms of a licence, as stated by the user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Licence {
@@ -25,19 +25,19 @@ pub struct Licence {
     #[serde(default)]
     pub dated: String,
     pub metric: Metric,
-    /// Licences for one of the metric.
+    /// Licences for one unit of the metric.
     pub factor: f64,
-    /// Of one licence.
+    /// Price of one licence, in US dollars.
     pub usd: Option<f64>,
-    /// Support a year, as a share of the price.
+    /// Support per year, as a share of the price.
     pub support: Option<f64>,
-    /// Sockets of a host on which it may be used at all.
+    /// Most sockets of a host on which it may be used.
     pub sockets_most: Option<u32>,
-    /// Threads that a database uses at most, whatever the host has.
+    /// Most threads that a database uses, whatever the host has.
     pub threads_most: Option<u32>,
 }
 
-/// What `hosts` of one unit take.
+/// Licences that `hosts` of one unit take.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LicenceUse {
     pub licence: String,
@@ -47,9 +47,9 @@ pub struct LicenceUse {
     pub licences: u64,
     pub usd: Option<f64>,
     pub support_usd_per_year: Option<f64>,
-    /// No price without it.
+    /// Date of the price; no price is shown without it.
     pub as_of: String,
-    /// Why it may not be used, or not used fully, on these hosts.
+    /// Reasons that the licence may not be used, or not fully, on these hosts.
     pub limits: Vec<String>,
 }
 
@@ -63,14 +63,15 @@ impl Licence {
         Err(format!("licence {:?} has an impossible factor, price or support", self.name))
     }
 
-    /// None where the unit does not state what is counted.
+    /// Returns the licences for `hosts`; `None` if the unit does not state the number of the
+    /// metric.
     pub fn of(&self, host: &Unit, hosts: u64) -> Option<LicenceUse> {
         let each = match self.metric {
             Metric::Core => host.cores?,
             Metric::Vcpu => host.vcpus?,
             Metric::Socket => host.sockets?,
         };
-        // Fractions of a licence are rounded up for each host.
+        // Fractions of a licence are rounded up per host.
         let a_host = (each * self.factor - 1e-9).ceil().max(1.0) as u64;
         let licences = a_host.saturating_mul(hosts);
         let usd = self.usd.map(|usd| usd * licences as f64);

@@ -1,24 +1,24 @@
-//! Prices. No figure of these is printed without the day of its price.
+//! Prices. None of these figures is printed without the date of its price.
 
 use serde::Serialize;
 
 use super::{Answer, Unit};
 
-/// What the units of an answer cost, at the prices of the catalogue.
+/// Price of the units of an answer, by the catalogue.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Price {
     pub usd: Option<f64>,
     pub usd_per_month: Option<f64>,
-    /// Of one unit.
+    /// Price of one unit per GB.
     pub usd_per_gb: Option<f64>,
     pub usd_per_iops: Option<f64>,
-    /// Of a GB after 1, 2 and 4 years, where it is stated how fast it halves.
+    /// Price of a GB after 1, 2 and 4 years, if the time in which it halves is stated.
     pub later: [Option<f64>; 3],
-    /// Empty where it was stated without a day.
+    /// Date of the price; empty if it was stated without one.
     pub as_of: String,
 }
 
-/// None where the catalogue has no price.
+/// Returns the price; `None` if the catalogue has none.
 pub fn price(answer: &Answer, unit: &Unit) -> Option<Price> {
     if unit.usd.is_none() && unit.usd_per_month.is_none() {
         return None;
@@ -38,7 +38,7 @@ pub fn price(answer: &Answer, unit: &Unit) -> Option<Price> {
     })
 }
 
-/// $/GB, $/IOPS; none for nothing.
+/// Returns $/GB or $/IOPS; `None` if the amount is zero.
 pub fn per(usd: f64, amount: f64) -> Option<f64> {
     let ratio = usd / amount;
     (amount > 0.0 && ratio.is_finite()).then_some(ratio)

@@ -1,15 +1,15 @@
-//! Waiting by the formula of Erlang C: Poisson arrivals, exponential service, `servers` of them
-//! and one queue (M/M/c). Times are in units of the mean service time.
+//! Waiting by the Erlang C formula: Poisson arrivals, exponential service times, a number of
+//! `servers` and one queue (M/M/c). Times are in units of the mean service time.
 //!
-//! For disks a rough guide where nothing was measured. A flash drive is not one server: it has
-//! dozens of dies, and M/M/1 at the same utilisation promises waits that are several times too
-//! long. Its number of dies as `servers` is nearer, but writes and collection are not exponential:
-//! measure it.
+//! For disks it is a rough guide if there is no measurement. A flash drive is not one server: it
+//! has dozens of dies, and M/M/1 at the same utilisation predicts waits that are several times too
+//! long. Its number of dies as `servers` is closer, but writes and garbage collection are not
+//! exponential: measure it.
 
-/// Above this many servers the recursion takes too long to be worth it.
+/// Above this many servers the recursion takes too long to be useful.
 const SERVERS_MOST: u64 = 1_000_000;
 
-/// M/M/c at a utilisation of each server.
+/// An M/M/c queue at a given utilisation of each server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Queue {
     servers: u64,
@@ -18,13 +18,14 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// None where there is no steady state: utilisation outside 0 to 1 (excluded).
+    /// Returns the queue; `None` if there is no steady state: utilisation outside 0 to 1 (1
+    /// excluded).
     pub fn new(servers: u64, utilisation: f64) -> Option<Self> {
         if !(1..=SERVERS_MOST).contains(&servers) || !(0.0..1.0).contains(&utilisation) {
             return None;
         }
         let offered = utilisation * servers as f64;
-        // Erlang B by its recursion, which neither overflows nor cancels.
+        // Erlang B by its recursion, which neither overflows nor suffers cancellation.
         let blocked = (1..=servers).fold(1.0, |blocked, server| {
             let carried = offered * blocked;
             carried / (server as f64 + carried)
@@ -33,22 +34,22 @@ impl Queue {
         Some(Self { servers, utilisation, waits })
     }
 
-    /// `load` is arrivals × service time, in busy servers.
+    /// Returns the queue for a `load` of arrivals × service time, in busy servers.
     pub fn of_load(servers: u64, load: f64) -> Option<Self> {
         Self::new(servers, load / servers as f64)
     }
 
-    /// The probability that a request waits, C.
+    /// Returns the probability that a request waits, C.
     pub fn waiting_probability(&self) -> f64 {
         self.waits
     }
 
-    /// Mean of wait and service.
+    /// Returns the mean of wait plus service.
     pub fn mean_response(&self) -> f64 {
         1.0 + self.waits / (self.servers as f64 * (1.0 - self.utilisation))
     }
 
-    /// The wait that a share of all requests does not exceed; none outside 0 to 1.
+    /// Returns the wait that a share of all requests does not exceed; `None` outside 0 to 1.
     pub fn wait_quantile(&self, share: f64) -> Option<f64> {
         if !(0.0..1.0).contains(&share) {
             return None;
@@ -61,8 +62,8 @@ impl Queue {
     }
 }
 
-/// The fewest servers whose p99 of the wait is at most `p99_wait` service times; none where the
-/// load is no number or too large.
+/// Returns the fewest servers whose p99 of the wait is at most `p99_wait` service times; `None` if
+/// the load is not a number or is too large.
 pub fn servers_for(load: f64, p99_wait: f64) -> Option<u64> {
     if !(load >= 0.0 && load < SERVERS_MOST as f64 / 2.0 && p99_wait >= 0.0) {
         return None;

@@ -1,12 +1,12 @@
-//! What storage does for one write of the database.
+//! Work of the storage for one write of the database.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::HardwareError;
 
-/// How data are protected, and what that costs. The penalty applies once, to all writes: writes as
-/// a database counts them contain each member of a redo log, but no mirror.
+/// Protection of the data, and its cost. The penalty applies once, to all writes: a database's
+/// count of writes includes each member of a redo log, but no mirror copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Redundancy {
     /// None, or that of an array whose IOPS are stated as the host sees them.
@@ -21,12 +21,12 @@ pub enum Redundancy {
     Raid5 {
         disks: u32,
     },
-    /// And a second parity: six I/Os.
+    /// A small write also reads and writes a second parity: six I/Os.
     Raid6 {
         disks: u32,
     },
     Replicas(u32),
-    /// A penalty as the user states it; copies take as much space.
+    /// A penalty stated by the user; data take up space by the same factor.
     Penalty(f64),
 }
 
@@ -34,7 +34,7 @@ const HINT: &str = "external, normal, high, raid10, raid5, raid6, raid5:DISKS, r
      replicas:N, or a number from 1 to 100";
 
 impl Redundancy {
-    /// I/Os of the storage for one write.
+    /// Returns the I/Os of the storage for one write.
     pub fn penalty(self) -> f64 {
         match self {
             Self::External => 1.0,
@@ -47,7 +47,7 @@ impl Redundancy {
         }
     }
 
-    /// Bytes stored for one byte of data.
+    /// Returns the bytes stored for one byte of data.
     pub fn copies(self) -> f64 {
         let parity = |disks: u32, parity: u32| {
             f64::from(disks) / f64::from(disks.saturating_sub(parity).max(1))
@@ -59,8 +59,8 @@ impl Redundancy {
         }
     }
 
-    /// Times that a written byte crosses the link between host and storage: arrays mirror and
-    /// compute parity behind it.
+    /// Returns how many times a written byte crosses the link between host and storage: arrays
+    /// mirror and compute parity behind it.
     pub fn over_link(self) -> f64 {
         match self {
             Self::Normal | Self::High | Self::Replicas(_) => self.copies(),
@@ -72,17 +72,17 @@ impl Redundancy {
         }
     }
 
-    /// I/Os a second that storage has to do: reads + penalty × writes.
+    /// Returns the I/Os per second of the storage: reads + penalty × writes.
     pub fn hardware_iops(self, reads_per_s: f64, writes_per_s: f64) -> f64 {
         reads_per_s + self.penalty() * writes_per_s
     }
 
-    /// Writes a second that the database may do where storage does `iops` for it.
+    /// Returns the writes per second that the database may do if the storage does `iops` for it.
     pub fn workload_writes(self, iops: f64) -> f64 {
         iops / self.penalty()
     }
 
-    /// One level less and one level more, where there are such.
+    /// Returns one level less and one level more, if they exist.
     pub fn neighbours(self) -> [Option<Self>; 2] {
         match self {
             Self::External => [None, Some(Self::Normal)],

@@ -1,4 +1,4 @@
-//! A unit of hardware.
+//! Units of hardware and their limits.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,31 +6,32 @@ use serde::{Deserialize, Serialize};
 use super::HardwareError;
 use super::disk::{BLOCK_BYTES, Disk};
 
-/// What one unit can do, in decimal units. What is not stated is not known.
+/// Limits of one unit, in decimal units. A limit that is not stated is unknown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Unit {
     pub name: String,
     #[serde(default)]
     pub about: String,
-    /// Where its figures are from.
+    /// Source of its figures.
     #[serde(default)]
     pub source: String,
     #[serde(default)]
     pub dated: String,
-    /// It is made of `count` of this other unit.
+    /// The smaller unit that it is made of; `count` is their number.
     pub of: Option<String>,
     pub count: Option<u64>,
-    /// Reads and writes together.
+    /// I/Os per second, reads and writes together.
     pub iops: Option<f64>,
     pub read_iops: Option<f64>,
     pub write_iops: Option<f64>,
-    /// Reads and writes share the device: it does `read_iops` or `write_iops`, or a mix of parts.
+    /// Whether reads and writes share the device: it does `read_iops`, or `write_iops`, or a mix of
+    /// parts of each.
     pub shared: Option<bool>,
     pub mbps: Option<f64>,
     pub read_mbps: Option<f64>,
     pub write_mbps: Option<f64>,
-    /// What crosses a link between host and storage.
+    /// Throughput of the link between host and storage.
     pub link_mbps: Option<f64>,
     pub redo_mbps: Option<f64>,
     pub commits_per_s: Option<f64>,
@@ -42,34 +43,35 @@ pub struct Unit {
     pub sessions: Option<f64>,
     pub usd: Option<f64>,
     pub usd_per_month: Option<f64>,
-    /// Instead of `usd`.
+    /// Price per GB, as an alternative to `usd`.
     pub usd_per_gb: Option<f64>,
-    /// After as many years a GB costs half.
+    /// Years in which the price of a GB halves.
     pub halves_years: Option<f64>,
-    /// Mean time between failures, as its data sheet says.
+    /// Mean time between failures by the data sheet, in hours.
     pub mtbf_h: Option<f64>,
-    /// Processor time that its driver takes on the host for an I/O, in microseconds.
+    /// Processor time of its driver on the host per I/O, in microseconds.
     pub host_us_per_io: Option<f64>,
-    /// A disk by its mechanics: revolutions a minute, mean seek over the whole stroke, seek to the
-    /// next track, rate off the medium. Without `iops`, these say how many it does.
+    /// The mechanics of a disk: revolutions per minute, mean seek over the whole stroke, seek to
+    /// the next track, transfer rate of the medium. Without `iops`, the IOPS are derived from
+    /// these.
     pub rpm: Option<f64>,
     pub seek_ms: Option<f64>,
     pub seek_track_ms: Option<f64>,
     pub media_mbps: Option<f64>,
-    /// The share of it that is used, above 0 to 1: seeks are shorter, and `gb` is less.
+    /// The used share of the stroke, above 0 to 1: seeks are shorter, and `gb` is less.
     pub stroke: Option<f64>,
-    /// A device of crate `flash` whose behaviour it has: mlc, slc, tlc, qlc.
+    /// The class of flash device in crate `flash` that it behaves like: mlc, slc, tlc, qlc.
     pub flash: Option<String>,
-    /// Bytes that may be written in its life, in TB, as the data sheet says.
+    /// Endurance by the data sheet: bytes that may be written in its life, in TB.
     pub endurance_tb: Option<f64>,
 }
 
-/// Keys whose values are words, also where they look like numbers.
+/// Keys whose values are texts, even if they look like numbers.
 const WORDS: [&str; 5] = ["name", "about", "source", "dated", "flash"];
 
 impl Unit {
-    /// `180iops,600gb` or `rpm=15000,usd=350`: keys of a catalogue, in words. `None` where `text`
-    /// has neither form and may be the name of a unit.
+    /// Parses `180iops,600gb` or `rpm=15000,usd=350`: keys of a catalogue, given inline. `None` if
+    /// `text` has neither form and may be the name of a unit.
     pub fn stated(text: &str) -> Option<Result<Self, HardwareError>> {
         let mut keys = toml::Table::new();
         for part in text.split(',') {
@@ -104,7 +106,7 @@ impl Unit {
         }))
     }
 
-    /// What is wrong with it by itself, and a hint.
+    /// Checks the unit on its own. Returns the fault, and a hint.
     pub(super) fn check(&self) -> Result<(), (String, &'static str)> {
         let named = |what: &str| format!("unit {:?} {what}", self.name);
         for (key, value) in self.limits() {
@@ -137,7 +139,7 @@ impl Unit {
         Ok(())
     }
 
-    /// With what follows from its own keys.
+    /// Adds the limits that follow from its own keys.
     pub(super) fn derived(mut self) -> Self {
         self.usd = self.usd.or_else(|| Some(self.usd_per_gb? * self.gb?));
         if let Some(disk) = self.mechanics() {
@@ -148,7 +150,7 @@ impl Unit {
         self
     }
 
-    /// None where it does not state the mechanics of a disk.
+    /// Returns the mechanics of a disk; `None` if they are not stated.
     pub fn mechanics(&self) -> Option<Disk> {
         Some(Disk {
             rpm: self.rpm?,
@@ -158,7 +160,7 @@ impl Unit {
         })
     }
 
-    /// Its limits by the names of the file.
+    /// Returns its limits by their names in the file.
     pub fn limits(&self) -> [(&'static str, Option<f64>); 28] {
         [
             ("iops", self.iops),
@@ -192,7 +194,7 @@ impl Unit {
         ]
     }
 
-    /// With the limits that it does not state taken from what it is made of.
+    /// Takes limits that it does not state from the unit that it is made of.
     pub(super) fn made_of(mut self, inner: &Self) -> Self {
         let count = self.count.unwrap_or(1) as f64;
         let fill = |own: &mut Option<f64>, inner: Option<f64>| {
@@ -225,7 +227,7 @@ impl Unit {
     }
 }
 
-/// A number, a percentage as a share, true or false, or words.
+/// Parses a number, a percentage as a share, a boolean, or a text.
 fn value_of(text: &str) -> toml::Value {
     let share = text.strip_suffix('%').and_then(|it| it.trim_end().parse::<f64>().ok());
     match (share, text.parse::<f64>(), text.parse::<bool>()) {

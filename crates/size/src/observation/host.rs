@@ -6,13 +6,13 @@ use blockstone_figures::{CPU_USES, Interval, Known, Missing, sum};
 use super::{Observation, Source};
 
 const BLOCK: &str = "block";
-/// All disks together, of an imported recording.
+/// The object for all disks together, in an imported recording.
 const TOGETHER: &str = "disks";
 const HOST: &str = "host";
-/// Uses of a processor in which it works.
+/// The number of leading [`CPU_USES`] in which a processor is busy.
 const WORKING: usize = 5;
 
-/// One observation a slice. A database's own counters are taken where it counts its requests.
+/// Returns one observation per slice. A database's own counters are used if it counts its requests.
 pub fn observations(slices: &[Interval<'_>], name: &str) -> (Source, Vec<Observation>) {
     let own = [ROLE.probe, IO.probe];
     let probe = own.into_iter().find(|probe| {
@@ -38,7 +38,7 @@ fn observation(slice: &Interval<'_>, own: Option<&str>, name: &str) -> Option<Ob
         }
         let each = sum(disks.iter().map(|disk| slice.moved(BLOCK, disk, column)));
         let each = per_s(each).filter(|_| !disks.is_empty());
-        // Another monitor may tell reads from writes of all disks together only.
+        // Another monitor may separate reads from writes only for all disks together.
         each.or_else(|| per_s(moved(slice, TOGETHER, column)))
     };
     let database = |column| per_s(moved(slice, INSTANCE.probe, column));
@@ -60,7 +60,7 @@ fn observation(slice: &Interval<'_>, own: Option<&str>, name: &str) -> Option<Ob
     })
 }
 
-/// Of all objects of a probe. Some kinds of process cannot send such requests at all.
+/// Sums over all objects of a probe. Some kinds of process cannot send such requests at all.
 fn moved(slice: &Interval<'_>, probe: &str, column: &str) -> Known {
     let objects = slice.objects(probe);
     let mut known = Err(Missing::NotInVersion);

@@ -1,4 +1,4 @@
-//! Observations of what databases kept of themselves.
+//! Observations from statistics kept by the databases themselves.
 
 use blockstone_base::database::LOAD;
 use blockstone_figures::{History, Sample};
@@ -7,8 +7,8 @@ use super::{CLASSES, Levels, Most, Observation};
 
 const NS: f64 = 1e9;
 
-/// Every interval between two snapshots of an instance, in the order of instances and time. An
-/// interval of a cluster that is known by instances too is left out: it would count twice.
+/// Returns every interval between two snapshots of an instance, ordered by instance and time. An
+/// interval of a cluster that is also known by instance is left out: it would count twice.
 pub fn observations(history: &History) -> Vec<Observation> {
     let rows: Vec<Sample<'_>> = history.rows(LOAD.probe).collect();
     let pairs = rows.windows(2).filter(|pair| pair[0].object == pair[1].object);
@@ -60,7 +60,7 @@ fn observation(history: &History, from: &Sample, to: &Sample) -> Option<Observat
         redo_writes_per_s: rate("redo_writes"),
         commits_per_s: rate("commits"),
         class_ios_per_s: CLASSES.map(rate),
-        // Old releases do not count background processes apart.
+        // Old releases do not count background processes separately.
         database_cores: cores("cpu_ns").map(|it| it + cores("background_cpu_ns").unwrap_or(0.0)),
         busy_processors: cores("host_busy_ns"),
         most,
@@ -75,7 +75,7 @@ fn observation(history: &History, from: &Sample, to: &Sample) -> Option<Observat
     })
 }
 
-/// By how much a counter grew; `None` where it is empty or was set back.
+/// Returns the growth of a counter; `None` if it is empty or was reset.
 fn grown(from: &Sample, to: &Sample, column: &str) -> Option<f64> {
     Some(to.number(column)? - from.number(column)?).filter(|by| *by >= 0.0)
 }

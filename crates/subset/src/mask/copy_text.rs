@@ -1,9 +1,9 @@
-//! The escapes of COPY's text format.
+//! Escapes of COPY's text format.
 
-/// What stands for NULL.
+/// The field that represents NULL.
 pub const NULL: &[u8] = b"\\N";
 
-/// The value of a field that is not NULL.
+/// Decodes the value of a field that is not NULL.
 pub fn unescape(field: &[u8], value: &mut Vec<u8>) {
     value.clear();
     let mut rest = field;
@@ -37,7 +37,7 @@ pub fn unescape(field: &[u8], value: &mut Vec<u8>) {
     }
 }
 
-/// A byte of at most `most` digits, as COPY reads it: what is more than a byte is cut off.
+/// Parses a byte of at most `most` digits, as COPY does: larger numbers are truncated to a byte.
 fn number(rest: &mut &[u8], radix: u32, most: usize) -> u8 {
     let mut value = 0_u32;
     for _ in 0..most {
@@ -49,7 +49,7 @@ fn number(rest: &mut &[u8], radix: u32, most: usize) -> u8 {
     value as u8
 }
 
-/// Appends `value` as a field, in the escapes that LOAD DATA of MariaDB reads as well.
+/// Appends `value` as a field, using only escapes that MariaDB's LOAD DATA also reads.
 pub fn escape(value: &[u8], out: &mut Vec<u8>) {
     for &byte in value {
         match byte {

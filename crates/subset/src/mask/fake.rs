@@ -1,4 +1,4 @@
-//! Invented names, addresses and numbers, chosen by the hash of what they replace.
+//! Invented names, addresses and numbers, chosen by the hash of the value that they replace.
 
 use serde::Deserialize;
 
@@ -17,12 +17,12 @@ const LAST: [&str; 32] = [
 ];
 const STREETS: [&str; 8] =
     ["Beech", "Bridge", "Garden", "Hill", "Lake", "Mill", "Station", "Willow"];
-/// Of each of them the numbers 555-0100 to 555-0199 are never given to anybody.
+/// Area codes. The numbers 555-0100 to 555-0199 of each are never assigned.
 const AREAS: [u16; 8] = [202, 303, 404, 505, 606, 707, 808, 909];
-/// Bytes of the shortest address of e-mail that is made: 16 digits and the domain.
+/// Bytes of the shortest e-mail address generated: 16 digits and the domain.
 const SHORTEST_EMAIL: u32 = 28;
 
-/// What is invented.
+/// The kind of value to invent.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fake {
@@ -35,7 +35,7 @@ pub enum Fake {
 }
 
 impl Fake {
-    /// Characters that it needs at most.
+    /// Returns the characters that a column must hold.
     pub const fn needs(self) -> u32 {
         match self {
             Self::Name => 15,
@@ -46,8 +46,8 @@ impl Fake {
         }
     }
 
-    /// Whether values that differ stay different: an address of e-mail has 64 bits of the hash, so
-    /// that two of a million are the same with a probability of 3 in 100 million.
+    /// Whether different values stay different: an e-mail address contains 64 bits of the hash, so
+    /// the probability that two of a million are equal is 3 in 100 million.
     pub const fn keeps_distinct(self) -> bool {
         matches!(self, Self::Email)
     }
@@ -74,7 +74,7 @@ impl Fake {
     }
 }
 
-/// One of the values of a list.
+/// Picks one of the values of a list.
 pub fn pick<T: AsRef<str>>(list: &[T], hash: u64) -> &str {
     list.get((hash % (list.len() as u64).max(1)) as usize).map_or("", AsRef::as_ref)
 }

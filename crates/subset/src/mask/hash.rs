@@ -1,23 +1,23 @@
-//! Values of each kind, permuted within what looks the same: a value keeps its type and its length,
-//! and two that differ still differ.
+//! Permutes the values of each kind among those of the same form: a value keeps its type and its
+//! length, and different values stay different.
 
 use std::fmt::Write;
 
 use super::kind::Kind;
 use super::permute::Keyed;
 
-/// Days of the Gregorian calendar before 1900-01-01 and before 2100-01-01, counted from 0001-01-01.
+/// Days from 0001-01-01 to 1900-01-01 and to 2100-01-01 in the Gregorian calendar.
 const FIRST_DAY: u64 = 693_595;
 const LAST_DAY: u64 = 766_644;
 /// Days from 0001-01-01 to 9999-12-31.
 const DAYS: u64 = 3_652_059;
 const SECONDS_A_DAY: u64 = 86_400;
-/// Microseconds of a second that are not zero.
+/// Number of nonzero microsecond parts of a second.
 const FRACTIONS: u64 = 999_999;
-/// Characters of the same block of 64 have the same length in UTF-8, and mostly the same script.
+/// Characters in the same block of 64 have the same length in UTF-8, and mostly the same script.
 const BLOCK: u32 = 64;
 
-/// Appends the hash of `value`; `None` if it is not of this kind.
+/// Returns the hash of `value`; `None` if it is not of this kind.
 pub fn hash(keyed: &Keyed, kind: Kind, value: &str) -> Option<String> {
     match kind {
         Kind::Integer { min, max } => integer(keyed, min, max, value),
@@ -30,7 +30,7 @@ pub fn hash(keyed: &Keyed, kind: Kind, value: &str) -> Option<String> {
     }
 }
 
-/// Zero stays zero, and a sign stays: both are often used to mean something.
+/// Hashes an integer. Zero and the sign are kept, as both often have a special meaning.
 fn integer(keyed: &Keyed, min: i64, max: i64, value: &str) -> Option<String> {
     let number: i64 = value.parse().ok()?;
     let size = number.unsigned_abs();
@@ -39,13 +39,15 @@ fn integer(keyed: &Keyed, min: i64, max: i64, value: &str) -> Option<String> {
     let permuted = match size {
         0 => 0,
         inside if inside <= limit => keyed.permute(inside - 1, limit) + 1,
-        // The other end of the key is narrower and has no such value: these are permuted apart.
+        // The other end of the key is narrower and has no such value: these are permuted
+        // separately.
         beyond => keyed.permute(beyond - limit - 1, most - limit) + limit + 1,
     };
     Some(format!("{}{permuted}", if number < 0 { "-" } else { "" }))
 }
 
-/// Which digits a number has does not depend on how it is written: `1.50` is `1.5`.
+/// Hashes a decimal number. The result does not depend on how it is written: `1.50` hashes like
+/// `1.5`.
 fn numeric(keyed: &Keyed, value: &str) -> Option<String> {
     let unsigned = value.strip_prefix('-').unwrap_or(value);
     if matches!(unsigned, "NaN" | "Infinity") {
@@ -62,7 +64,7 @@ fn numeric(keyed: &Keyed, value: &str) -> Option<String> {
     let mut digits = Vec::with_capacity(count);
     let mut radices = Vec::with_capacity(count);
     for (number, byte) in whole.bytes().chain(kept.bytes()).enumerate() {
-        // Neither the first digit before the point nor the last one behind it is zero.
+        // Neither the first digit before the point nor the last one after it is zero.
         let is_first = number == 0 && !whole.is_empty();
         let is_last = number + 1 == count && !kept.is_empty();
         let least = u32::from(is_first || is_last);
@@ -84,11 +86,11 @@ fn numeric(keyed: &Keyed, value: &str) -> Option<String> {
     Some(out)
 }
 
-/// A letter stays a letter and a digit a digit; ASCII's punctuation and blanks stay, so that an
-/// address still has its at sign. Case is kept and does not count, so that values that differ
-/// for a collation without case differ still.
+/// Hashes a text. A letter stays a letter and a digit a digit; ASCII punctuation and spaces are
+/// kept, so that an e-mail address still has its at sign. Case is kept but does not affect the
+/// result, so that values that differ in a case-insensitive collation still differ.
 fn text(keyed: &Keyed, value: &str) -> String {
-    // char(n) is padded at one end of a key only.
+    // Only one end of a key may be char(n), which is padded.
     let kept = value.trim_end_matches(' ');
     let mut digits = Vec::with_capacity(kept.len());
     let mut radices = Vec::with_capacity(kept.len());
@@ -112,7 +114,7 @@ fn text(keyed: &Keyed, value: &str) -> String {
     permuted.chain(value[kept.len()..].chars()).collect()
 }
 
-/// The first of the characters that may replace this one, and how many there are.
+/// Returns the first character that may replace this one, and the number of such characters.
 fn class(character: char) -> (u32, u32) {
     match character {
         'a'..='z' => (u32::from('a'), 26),
@@ -123,7 +125,7 @@ fn class(character: char) -> (u32, u32) {
     }
 }
 
-/// The version and the variant stay.
+/// Hashes a UUID. Its version and variant are kept.
 fn uuid(keyed: &Keyed, value: &str) -> Option<String> {
     let hex: Vec<u32> =
         value.chars().filter(|at| *at != '-').map(|at| at.to_digit(16)).collect::<Option<_>>()?;
@@ -145,10 +147,10 @@ fn uuid(keyed: &Keyed, value: &str) -> Option<String> {
     Some(out)
 }
 
-/// A day of the years 1900 to 2099 stays in these years.
+/// Hashes a date. A day in the years 1900 to 2099 stays in these years.
 fn date(keyed: &Keyed, value: &str) -> Option<String> {
     let Some(day) = day_of(value) else {
-        // The ends of time, years with five digits and those before Christ.
+        // Infinity, years of five digits, and years before Christ are kept.
         return value.bytes().any(|byte| byte.is_ascii_alphanumeric()).then(|| value.to_owned());
     };
     let inside = LAST_DAY - FIRST_DAY;
@@ -162,7 +164,7 @@ fn date(keyed: &Keyed, value: &str) -> Option<String> {
     Some(calendar(permuted))
 }
 
-/// Date and time of day are permuted; the offset from UTC stays.
+/// Hashes date and time of day; the offset from UTC is kept.
 fn timestamp(keyed: &Keyed, value: &str) -> Option<String> {
     let Some((day, clock)) = value.split_once(' ') else { return date(keyed, value) };
     if day_of(day).is_none() {
@@ -194,7 +196,7 @@ fn timestamp(keyed: &Keyed, value: &str) -> Option<String> {
     Some(out)
 }
 
-/// Days from 0001-01-01 to a date of ISO 8601.
+/// Returns the days from 0001-01-01 to an ISO 8601 date.
 fn day_of(value: &str) -> Option<u64> {
     let mut parts = value.split('-');
     let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);

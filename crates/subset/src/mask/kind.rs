@@ -1,6 +1,6 @@
-//! What masking knows of types.
+//! The types that masking knows.
 
-/// The type of a column, as far as masking tells types apart.
+/// The type of a column, as far as masking distinguishes types.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kind {
     /// Whole numbers from `min` to `max`.
@@ -9,7 +9,7 @@ pub enum Kind {
         max: i64,
     },
     Numeric,
-    /// Characters, at most `limit` of them.
+    /// Text of at most `limit` characters.
     Text {
         limit: Option<u32>,
     },
@@ -20,7 +20,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Of the name that PostgreSQL's `format_type` or MariaDB's `column_type` gives it.
+    /// Returns the kind of a type name from PostgreSQL's `format_type` or MariaDB's `column_type`.
     pub fn of(type_name: &str) -> Self {
         let lower = type_name.trim().to_ascii_lowercase();
         if lower.ends_with(']') {
@@ -42,7 +42,7 @@ impl Kind {
         match name.as_str() {
             "smallint" | "int2" => integer(16),
             "integer" | "int" | "int4" => integer(32),
-            // Without a sign, values beyond the range of one with a sign are refused.
+            // Unsigned values beyond the signed range are refused.
             "bigint" | "int8" => {
                 Self::Integer { min: if unsigned { 0 } else { i64::MIN }, max: i64::MAX }
             }
@@ -63,7 +63,7 @@ impl Kind {
         }
     }
 
-    /// The kind whose permutation serves both, if their values can be compared.
+    /// Returns the kind whose permutation fits both, if their values can be compared.
     pub fn joined(self, other: Self) -> Option<Self> {
         match (self, other) {
             (Self::Integer { min, max }, Self::Integer { min: low, max: high }) => {
@@ -90,7 +90,7 @@ impl Kind {
     }
 }
 
-/// `name(limit)rest` as name and limit.
+/// Splits `name(limit)rest` into name and limit.
 fn split_limit(type_name: &str) -> (String, Option<u32>) {
     let Some((name, after)) = type_name.split_once('(') else {
         return (type_name.trim().to_owned(), None);

@@ -1,4 +1,4 @@
-//! Keyed permutations: what is distinct stays distinct, and the same key gives the same result.
+//! Keyed permutations: different values stay different, and the same key yields the same result.
 //!
 //! Both are Feistel networks whose round function is HMAC-SHA-256: each round adds to one half a
 //! function of the other, so that it can be undone whatever that function is.
@@ -6,7 +6,7 @@
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// As many as FF3-1 has.
+/// The same number as in FF3-1.
 const ROUNDS: u8 = 8;
 
 /// HMAC-SHA-256 under a key, for one purpose.
@@ -14,9 +14,9 @@ const ROUNDS: u8 = 8;
 pub struct Keyed(Hmac<Sha256>);
 
 impl Keyed {
-    /// What is derived for different purposes is independent.
+    /// Derives the key for a purpose. Results for different purposes are independent.
     pub fn new(key: &[u8], purpose: &str) -> Self {
-        // HMAC takes a key of any length, and shortens a long one by its hash.
+        // HMAC takes a key of any length, and replaces a long one by its hash.
         let mut block = [0; 64];
         let hashed = <Sha256 as sha2::Digest>::digest(key);
         let key = if key.len() > block.len() { hashed.as_slice() } else { key };
@@ -42,15 +42,16 @@ impl Keyed {
         u64::from_le_bytes(number)
     }
 
-    /// Where `value` goes in a permutation of `0..size`; a value beyond stays what it is.
+    /// Returns the image of `value` in a permutation of `0..size`; a value outside is unchanged.
     pub fn permute(&self, value: u64, size: u64) -> u64 {
         if value >= size || size < 2 {
             return value;
         }
         let bits = u64::BITS - (size - 1).leading_zeros();
         let mut at = value;
-        // The walk ends: it follows a cycle that returns to `value`. It takes two steps on average,
-        // for more than half of the numbers of these bits are below `size`.
+        // Cycle walking terminates: it follows a cycle that returns to `value`. It takes fewer than
+        // two steps on average, because more than half of the numbers of this many bits are below
+        // `size`.
         loop {
             at = self.permute_bits(at, bits, size);
             if at < size {
@@ -59,7 +60,7 @@ impl Keyed {
         }
     }
 
-    /// A permutation of all numbers of `bits` bits.
+    /// Permutes all numbers of `bits` bits.
     fn permute_bits(&self, value: u64, bits: u32, size: u64) -> u64 {
         let low_bits = bits / 2;
         let low_mask = (1 << low_bits) - 1;
@@ -77,7 +78,7 @@ impl Keyed {
         high << low_bits | low
     }
 
-    /// Permutes all rows of digits that have these radices; `shape` selects the permutation.
+    /// Permutes all sequences of digits with these radices; `shape` selects the permutation.
     pub fn permute_digits(&self, digits: &mut [u32], radices: &[u32], shape: &[u8]) {
         if let ([digit], [radix]) = (&mut *digits, radices) {
             let place = Self(self.with(shape));
@@ -103,13 +104,13 @@ impl Keyed {
         mac
     }
 
-    /// Adds to each digit of `to`, modulo its radix, a function of all of `from`.
+    /// Adds to each digit of `to`, modulo its radix, a function of all digits of `from`.
     fn add(&self, to: &mut [u32], radices: &[u32], from: &[u32], round: u8, shape: &[u8]) {
         let bytes: Vec<u8> = from.iter().flat_map(|digit| digit.to_le_bytes()).collect();
         let seed = self.hash(&[&[round], shape, &bytes]);
         let mut block = [0; 32];
         for (number, (digit, &radix)) in to.iter_mut().zip(radices).enumerate() {
-            // Four bytes a digit: what the remainder prefers is below 2^-24.
+            // Four bytes per digit: the bias of the remainder is below 2^-24.
             let at = number % 8 * 4;
             if at == 0 {
                 block = self.hash(&[&seed, &((number / 8) as u64).to_le_bytes()]);

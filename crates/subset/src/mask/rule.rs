@@ -1,4 +1,4 @@
-//! Which columns are masked, and how: from `--mask` and from files.
+//! Rules for masking columns: from `--mask` and from files.
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -7,16 +7,16 @@ use super::MaskError;
 use super::fake::Fake;
 use crate::line::line_of;
 
-/// How much of a file is read.
+/// Largest file that is read, in bytes.
 const FILE_MAX: usize = 1 << 20;
 
-/// How values are replaced.
+/// Replacement of values.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Method {
     Hash,
-    /// What to invent; `None`: what the column's name says.
+    /// Kind of value to invent; `None`: by the column's name.
     Fake(Option<Fake>),
-    /// One of these.
+    /// One of these values.
     Values(Vec<String>),
     Null,
 }
@@ -40,7 +40,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Names are separated by points; one in double quotes is taken as it is.
+    /// Parses names separated by dots; a name in double quotes is taken literally.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = vec![String::new()];
         let mut quoted = false;
@@ -67,26 +67,26 @@ impl Pattern {
     }
 }
 
-/// A rule, and where it was given.
+/// A rule, and its origin.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Rule {
     pub pattern: Pattern,
     pub method: Method,
-    /// `--mask person.email=hash`, `masks.toml:3`.
+    /// The origin: `--mask person.email=hash`, `masks.toml:3`.
     pub given: String,
 }
 
-/// One value of `--mask`, before a file that it names is read.
+/// One value of `--mask`; a file that it names is not read yet.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Given {
     Rule(Rule),
     /// A file with rules.
     File(String),
-    /// A file that says how this column is masked.
+    /// A file with the method for this column.
     ColumnFile(Pattern, String),
 }
 
-/// Of `COLUMN=hash|fake|null|FILE.toml` or `FILE.toml`.
+/// Parses `COLUMN=hash|fake|null|FILE.toml` or `FILE.toml`.
 pub fn parse(text: &str) -> Result<Given, MaskError> {
     let refuse = |why: &str| MaskError::rule(format!("--mask {text}"), why);
     let is_file = |name: &str| name.to_ascii_lowercase().ends_with(".toml");
@@ -150,7 +150,8 @@ impl Entry {
     }
 }
 
-/// The rules of a file: `[[mask]]` with `column` and `method`, and `kind` or `values` for `fake`.
+/// Reads the rules of a file: `[[mask]]` with `column` and `method`, and `kind` or `values` for
+/// `fake`.
 pub fn file(name: &str, text: &str) -> Result<Vec<Rule>, MaskError> {
     let file: File = read(name, text)?;
     let rules = file.mask.into_iter().map(|entry| {
@@ -168,7 +169,7 @@ pub fn file(name: &str, text: &str) -> Result<Vec<Rule>, MaskError> {
     rules.collect()
 }
 
-/// The rule of a file that is for one column: `method`, `kind` and `values` without a table.
+/// Reads the rule of a file for a single column: `method`, `kind` and `values` without a table.
 pub fn column_file(pattern: Pattern, name: &str, text: &str) -> Result<Rule, MaskError> {
     let entry: Entry = read(name, text)?;
     if entry.column.is_some() {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::catalogue::{Column, ForeignKey, Table};
 
-/// A table whose columns are `name type`, with ` not null` behind it.
+/// Returns a table with columns `name type`, optionally followed by ` not null`.
 fn table(name: &str, columns: &[&str], unique: &[usize]) -> Table {
     let columns = columns.iter().map(|column| {
         let (name, kind) = column.split_once(' ').unwrap();
@@ -22,7 +22,7 @@ fn table(name: &str, columns: &[&str], unique: &[usize]) -> Table {
     }
 }
 
-/// Persons, their orders, and what refers to the orders.
+/// Returns persons, their orders, and tables that reference the orders.
 fn shop() -> Catalogue {
     let person = ["id bigint not null", "email text", "first_name varchar(20)", "note json"];
     let orders = [

@@ -1,5 +1,5 @@
-//! What sessions were doing, by samples of them: average active sessions by wait, where being on a
-//! processor is a line like the others.
+//! Activity of sessions, from samples: average active sessions by wait, where time on a processor
+//! is a row like the others.
 
 use blockstone_figures::{Focus, Interval, Sample};
 
@@ -59,7 +59,7 @@ pub const CLASSES: View = View {
 
 const PROBE: &str = "session";
 const SESSION: &str = "session";
-/// How states begin outside of a call, in a transaction or not.
+/// Prefix of the states of a session outside a call, in a transaction or not.
 const IDLE: &str = "idle";
 
 fn by_event(interval: &Interval<'_>) -> Vec<Vec<Value>> {
@@ -109,8 +109,8 @@ fn works(sample: &Sample<'_>, role: &str) -> bool {
     sample.text("role") == Some(role) && !idle
 }
 
-/// Whether a sample is of an active client session; where the focus names a session or a role, of
-/// any active process.
+/// Returns a test for samples of active client sessions; if the focus names a session or a role,
+/// for samples of any active process.
 pub(super) fn at_work<'a>(interval: &Interval<'a>) -> impl Fn(&Sample<'a>) -> bool + use<'a> {
     let asked = |focus: &Focus| focus.value("session").or(focus.value("role")).is_some();
     let any_role = interval.focus().is_some_and(asked);
@@ -120,17 +120,17 @@ pub(super) fn at_work<'a>(interval: &Interval<'a>) -> impl Fn(&Sample<'a>) -> bo
     }
 }
 
-/// How often sessions were sampled; never zero.
+/// Returns how often sessions were sampled; never zero.
 pub(super) fn looks(interval: &Interval<'_>) -> f64 {
     (interval.samples("sessions").count() as f64).max(1.0)
 }
 
-/// The text of a statement, or its identity where the text is not known.
+/// Returns the text of a statement, or its identifier if the text is not known.
 pub(super) fn statement<'a>(interval: &Interval<'a>, id: &'a str) -> &'a str {
     interval.said("statement_text", id, "text").unwrap_or(id)
 }
 
-/// What samples of one session, statement or wait say, and how often.
+/// Samples of one session, statement or wait, and their number.
 #[derive(Default)]
 pub(super) struct Seen<'a> {
     pub(super) samples: f64,
@@ -161,8 +161,8 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// Rows of the samples that are called the same, the most frequent first. A row is made of a name,
-/// its samples, the number of all samples and how often sessions were looked at.
+/// Returns a row for each name, the most frequent first. A row is made from the name, its samples,
+/// the number of all samples and the number of times that sessions were sampled.
 pub(super) fn grouped<'a, K: Ord>(
     interval: &Interval<'a>,
     name: impl Fn(&Sample<'a>) -> K,

@@ -1,5 +1,5 @@
-//! The active data set: how much of each device and file is used, again and again, and what a cache
-//! of it would hold.
+//! The active data set: how much of each device and file is used repeatedly, and how much of the
+//! accesses a cache would hold.
 
 use blockstone_base::Bytes as Size;
 use blockstone_figures::{Interval, Known, Missing, ratio};
@@ -63,17 +63,17 @@ pub const CURVE: View = View {
 };
 
 const PROBE: &str = "active_set";
-/// The object whose row is on the counting itself.
+/// The object with the counters of the tracing itself.
 const TOTALS: &str = "tracing";
 const UNIT_BYTES: f64 = 4096.0;
-/// Rows of a table; those that follow are left out.
+/// Most rows of a table; the rest is left out.
 const ROWS_MAX: usize = 40;
 /// The smallest cache of a curve, in units: 1 MiB.
 const CACHE_MIN: u64 = 256;
 /// The largest: 16 TiB.
 const CACHE_MAX: u64 = CACHE_MIN << 24;
-/// A curve begins where a cache holds this share, and ends where one holds as much as any, but for
-/// this share.
+/// A curve begins where a cache holds this share of accesses, and ends where one comes within this
+/// share of the most that any cache holds.
 const HELD_MIN: f64 = 0.005;
 
 fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
@@ -86,7 +86,7 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     rows
 }
 
-/// By how much a sum over windows grew; what is too low because something had no room is none.
+/// Returns the growth of a sum over windows; `NoEvidence` if it is too low because data was lost.
 fn moved(interval: &Interval<'_>, object: &str, column: &str) -> Known {
     if interval.moved(PROBE, TOTALS, "lost").is_ok_and(|lost| lost > 0.0) {
         return Err(Missing::NoEvidence);
@@ -117,7 +117,8 @@ fn row(interval: &Interval<'_>, object: &str, windows: Known) -> Vec<Value> {
     ]
 }
 
-/// Each unit is in the sample or not: the normal approximation of the binomial distribution.
+/// Returns the sampling error of the touched units. Each unit is either in the sample or not: the
+/// normal approximation of the binomial distribution.
 fn margin(interval: &Interval<'_>, object: &str) -> Known {
     let sampled = moved(interval, object, "sampled_units")?;
     let units = moved(interval, object, "touched_bytes")? / UNIT_BYTES;
@@ -156,10 +157,10 @@ fn curve(interval: &Interval<'_>, device: &str) -> Vec<Vec<Value>> {
     rows
 }
 
-/// How many accesses of a device passed between two to the same unit.
+/// Distribution of the number of accesses to a device between two accesses to the same unit.
 struct Reuse {
-    /// The edges of buckets in ascending order, as numbers of accesses, and the share of accesses
-    /// whose unit was used fewer accesses before than the edge.
+    /// The edges of buckets in ascending order, as numbers of accesses, each with the share of
+    /// accesses whose unit was last used fewer accesses ago than the edge.
     edges: Vec<(f64, f64)>,
 }
 
@@ -176,7 +177,8 @@ impl Reuse {
         Self::new(&counts, first).ok_or(Missing::Nothing)
     }
 
-    /// Of the first number of accesses of each bucket, and its count; none without an access.
+    /// Makes it from the buckets, each with its first number of accesses and its count, and the
+    /// number of first accesses; `None` if there was no access.
     fn new(counts: &[(f64, f64)], first: f64) -> Option<Self> {
         let all = first + counts.iter().map(|(_, count)| count).sum::<f64>();
         if all <= 0.0 {
@@ -193,24 +195,25 @@ impl Reuse {
         Some(Self { edges })
     }
 
-    /// The share that a cache without bounds would hold.
+    /// Returns the share of accesses that an unbounded cache would hold.
     fn most(&self) -> f64 {
         self.edges.last().map_or(0.0, |(_, share)| *share)
     }
 
-    /// The share that a cache of this number of units holds. A unit leaves it when as many others
-    /// came as it has units: after t accesses. The share of units that comes at each access is that
-    /// of units not used within the accesses before it. Hu et al., "Kinetic Modeling of Data
-    /// Eviction in Cache", USENIX ATC 2016. Between two edges, shares are taken to rise evenly.
+    /// Returns the share of accesses that a cache of this number of units holds. A unit is evicted
+    /// once as many others were inserted as the cache has units: after t accesses. The share of
+    /// accesses that insert a unit is the share whose unit was not used within the accesses before.
+    /// Hu et al., "Kinetic Modeling of Data Eviction in Cache", USENIX ATC 2016. Between two edges,
+    /// shares are assumed to rise linearly.
     fn held(&self, cache: f64) -> f64 {
-        // The first access brings one unit, whatever it is.
+        // The first access always inserts a unit.
         let (mut t, mut share, mut filled) = (0.0, 0.0, 0.0);
         for &(edge, at_edge) in &self.edges {
             let length = edge - t;
             let (missed, missed_there) = (1.0 - share, 1.0 - at_edge);
             let more = f64::midpoint(missed, missed_there) * length;
             if filled + more >= cache {
-                // The part x of the length at which it is full: a square equation.
+                // The part x of the length at which it is full: a quadratic equation.
                 let (a, b) = ((missed_there - missed) / 2.0 * length, missed * length);
                 let rest = cache - filled;
                 let part = if a.abs() < 1e-12 * b {
@@ -236,8 +239,8 @@ mod tests {
         starts.map(|start| start as f64).collect()
     }
 
-    /// Of reads at random, all units alike: after t accesses a unit was read with the probability
-    /// 1 − (1 − 1/n)^t.
+    /// Random reads with all units equally likely: after t accesses a unit has been read with
+    /// probability 1 − (1 − 1/n)^t.
     fn uniform(units: f64) -> Reuse {
         let used = |t: f64| 1.0 - (1.0 - 1.0 / units).powf(t - 1.0);
         let starts = starts();

@@ -1,4 +1,4 @@
-//! The control groups of what is watched: what they use, and whether a quota holds them.
+//! The control groups of the watched processes: their use of resources, and throttling by a quota.
 
 use crate::table::{Bytes, Shape, View, count, flow, level, of_objects, share, text};
 

@@ -1,4 +1,4 @@
-//! I/O as the database counts it, by kind of process, what it was on and in which context.
+//! I/O as counted by the database, by kind of process, object and context.
 
 use blockstone_figures::Interval;
 
@@ -36,7 +36,7 @@ pub const VIEW: View = View {
 };
 
 fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    // Where a server tells more than roles, that is shown in their place.
+    // If a server reports more than roles, the details replace the roles.
     let probe = if interval.objects("io").is_empty() { "role" } else { "io" };
     let row = |function| row_of(interval, probe, function, VIEW.columns);
     let rows = interval.objects(probe).into_iter().map(row).filter(|row| moves(row)).collect();

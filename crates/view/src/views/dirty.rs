@@ -1,4 +1,4 @@
-//! Dirty memory: how much there is, and how near to where the kernel slows writers down.
+//! Dirty memory: its size, and how near it is to the limit at which the kernel throttles writers.
 
 use blockstone_figures::{Interval, Known, Missing, ratio, sum};
 
@@ -84,7 +84,7 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     let limit = |column: &str| interval.level(PROBE, "", column);
     let dirty = interval.level(HOST, "", "dirty_bytes");
     let background = limit("dirty_background_limit_bytes");
-    // Of two settings the one that does not count is zero.
+    // Of the two settings, the one that is not in effect is zero.
     let set = |known: Known| match known {
         Ok(0.0) => Err(Missing::Nothing),
         known => known,
@@ -108,7 +108,7 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     vec![VIEW.columns.iter().map(cell).collect()]
 }
 
-/// Dirty memory and writeback as a share of what writers are kept below.
+/// Returns dirty memory and writeback as a share of the limit for writers.
 pub(super) fn share_of_limit(interval: &Interval<'_>) -> Known {
     if !interval.has(PROBE) {
         return Err(Missing::Off);

@@ -1,4 +1,4 @@
-//! Each block device, and the disks together, each request counted where it ends.
+//! Each block device, and the disks together, with each request counted when it completes.
 
 use blockstone_base::table::Measure::ToOne;
 use blockstone_figures::{Interval, Known, Missing, ratio, sum};
@@ -15,7 +15,7 @@ pub const VIEW: View = View {
           all disks.",
     probe: PROBE,
     shape: Shape::Table,
-    // Where not all fit, those at the end go first.
+    // If not all columns fit, the last ones are dropped first.
     columns: &[
         text("device", "device", "Kernel name; `all` is the total of the physical disks."),
         count("read_ios_per_s", "r/s", "Reads completed per second."),
@@ -70,7 +70,7 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     let ends = interval.disks();
     let all = (ends.len() > 1).then(|| row(interval, "all", &ends));
     let mut each: Vec<&str> = interval.objects(PROBE);
-    // Those that move most first; idle ones keep their order.
+    // The busiest by bytes come first; idle ones keep their order.
     let bytes = |device: &str| -> f64 {
         let moved =
             ["read_bytes", "write_bytes"].map(|column| interval.moved(PROBE, device, column));
@@ -86,7 +86,7 @@ fn row(interval: &Interval<'_>, name: &str, devices: &[&str]) -> Vec<Value> {
         ("device", _) => name.into(),
         ("beneath", [device]) => interval.text(PROBE, device, "beneath").unwrap_or_default().into(),
         ("device_kind" | "beneath", [_, _, ..]) => "".into(),
-        // Two disks that are busy in turn are not one that always is.
+        // Two disks that are busy in turn are not one disk that is always busy.
         ("busy_share" | "service_ns", [_, _, ..]) => Value::Missing(Missing::Nothing),
         ("service_ns", [device]) => service_ns(interval, device).into(),
         ("reads_to_writes", _) => {
@@ -102,10 +102,10 @@ fn row(interval: &Interval<'_>, name: &str, devices: &[&str]) -> Vec<Value> {
     VIEW.columns.iter().map(cell).collect()
 }
 
-/// Busy time for each I/O, as `svctm` of iostat was.
+/// Returns the busy time per I/O, like `svctm` of iostat.
 fn service_ns(interval: &Interval<'_>, device: &str) -> Known {
     let moved = |column| interval.moved(PROBE, device, column);
-    // Kernels that do not count discards count none of them as busy time either.
+    // Kernels that do not count discards do not count them as busy time either.
     let discards = moved("discard_ios").or_else(|missing| match missing {
         Missing::NotInVersion => Ok(0.0),
         missing => Err(missing),

@@ -1,4 +1,4 @@
-//! Commits and checkpoints taken apart: how many share a flush, what a flush takes, who writes.
+//! Commits and checkpoints in detail: commits per flush, time of a flush, and the writers.
 
 use blockstone_figures::{Interval, ratio};
 

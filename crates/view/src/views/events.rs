@@ -1,4 +1,4 @@
-//! Wait events as the database times them, every single one.
+//! Wait events as timed by the database, every one of them.
 
 use blockstone_figures::{Interval, ratio};
 
@@ -34,7 +34,7 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
                 ratio(moved("time_ns"), moved("waits")).into(),
             ]
         })
-        // An event that came up just now has no time yet.
+        // A new event has no time yet.
         .filter(|row| matches!(row[1], Value::Number(share) if share != 0.0))
         .collect();
     sorted(rows, 1)

@@ -1,4 +1,4 @@
-//! The host as a whole, in one look: processors, queues, what waits to be written, pressure.
+//! The host at a glance: processors, queues, data waiting to be written, pressure.
 
 use blockstone_figures::{CPU_USES, Interval, Known, Missing, ratio, sum};
 
@@ -79,10 +79,10 @@ fn load(interval: &Interval<'_>, key: &str) -> Known {
     Ok(interval.level(PROBE, "", &format!("{key}_ppm"))? / 1e6)
 }
 
-/// User, system, interrupts, iowait, idle and steal, of all the time of these processors.
+/// Returns user, system, interrupts, iowait, idle and steal as shares of the processors' time.
 pub(super) fn uses(interval: &Interval<'_>, probe: &str, object: &str) -> [Value; 6] {
     let moved = |column: &str| interval.moved(probe, object, column);
-    // What a kernel or a tool does not separate is in one of the others.
+    // A time that a kernel or a tool does not report separately is part of another.
     let known =
         CPU_USES.map(moved).into_iter().filter(|known| *known != Err(Missing::NotInVersion));
     let all: Known = sum(known);

@@ -1,4 +1,4 @@
-//! Interrupts of each processor: where one takes most of them, it is a bottleneck.
+//! Interrupts of each processor: one that takes most of them is a bottleneck.
 
 use blockstone_figures::{Interval, Known, ratio, sum};
 
@@ -23,12 +23,12 @@ pub const VIEW: View = View {
 };
 
 const PROBE: &str = "interrupts";
-/// What the rows are sorted by.
+/// The column that rows are sorted by.
 const DEVICES: usize = 1;
 
 fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     let mut names = interval.objects(PROBE);
-    // Of equals, the one with the lower number first.
+    // Equal rows are in the order of their numbers.
     names.sort_by_key(|name| (name.len(), *name));
     let devices = |name: &str| interval.moved(PROBE, name, "device_interrupts");
     let all: Known = sum(names.iter().map(|name| devices(name)));

@@ -1,4 +1,4 @@
-//! Storage I/O as the kernel counts it: by role or file, waited for or not, and how long.
+//! Storage I/O as counted by the kernel: by role or file, waited for or not, with latencies.
 
 use blockstone_figures::{Interval, Known, Latencies, Missing, ratio, sum};
 
@@ -93,7 +93,7 @@ const fn columns(first: Heading) -> [Heading; 17] {
     ]
 }
 
-/// A group's objects of one operation, by whether a process waits for it.
+/// A group's objects, by operation and by whether a process waits for it.
 type Objects<'a> = BTreeMap<(&'a str, &'a str), Vec<&'a str>>;
 
 fn rows(interval: &Interval<'_>, layer: &str, by: &str) -> Vec<Vec<Value>> {
@@ -112,7 +112,7 @@ fn rows(interval: &Interval<'_>, layer: &str, by: &str) -> Vec<Vec<Value>> {
     }
     let rows = groups.iter().map(|(group, objects)| row(interval, group, objects));
     let mut rows: Vec<Vec<Value>> = rows.filter(|row| moves(row)).collect();
-    // By what they move, read and written together, then by their requests.
+    // Sorted by bytes read and written, then by requests.
     let of = |row: &[Value], keys: [&str; 2]| -> f64 {
         let places = VIEW.columns.iter().enumerate().filter(|(_, it)| keys.contains(&&*it.key));
         places.filter_map(|(place, _)| row[place].number()).sum()
@@ -133,7 +133,7 @@ fn row(interval: &Interval<'_>, group: &str, objects: &Objects<'_>) -> Vec<Value
         wanted.flat_map(|(_, objects)| objects.iter().copied()).collect()
     };
     let moved = |objects: &[&str], column: &str| -> Known {
-        // One that was reset in this interval adds nothing known.
+        // The growth of an object that was reset in this interval is unknown and adds nothing.
         sum(objects.iter().map(|object| match interval.moved_from_zero(PROBE, object, column) {
             Err(Missing::Unknown) => Ok(0.0),
             known => known,

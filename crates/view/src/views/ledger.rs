@@ -1,5 +1,5 @@
-//! The same bytes as three layers count them: the database, the operating system for its processes,
-//! the block devices.
+//! The same bytes as counted by three layers: the database, the operating system for its processes,
+//! and the block devices.
 
 use blockstone_figures::{Interval, Known, Missing, ratio, sum};
 
@@ -26,14 +26,14 @@ pub const VIEW: View = View {
             "Bytes of these that the kernel charged as storage I/O.",
         ),
         flow("device_bytes_per_s", "disks", "Bytes moved by the disks, for all processes."),
-        // Cut off at zero in each slice, so that slices do not add up to the whole.
+        // Clamped at zero in each slice, so slices do not add up to the whole.
         unmerged(
             "page_cache_share",
             "page cache",
             Share,
             "Share of the bytes of system calls that needed no storage I/O.",
         ),
-        // Cut off at zero in each slice, so that slices do not add up to the whole.
+        // Clamped at zero in each slice, so slices do not add up to the whole.
         unmerged(
             "foreign_share",
             "others",
@@ -57,12 +57,13 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
 }
 
 fn redo(interval: &Interval<'_>) -> Known {
-    // A server that does not count what it wrote of its redo says at least how much it generated.
+    // A server that does not count redo written at least counts redo generated.
     let redo = interval.moved("instance", "", "redo_written_bytes");
     redo.or_else(|_| interval.moved("instance", "", "redo_bytes")).or(Ok(0.0))
 }
 
-/// What the database reports as written, and what the system calls of its processes wrote.
+/// Returns the bytes that the database reports as written, and those that its processes passed to
+/// write system calls.
 pub(super) fn written(interval: &Interval<'_>) -> [Known; 2] {
     if !interval.has(SERVER) || interval.objects(SERVER).is_empty() {
         return [Err(Missing::Off); 2];
@@ -85,7 +86,7 @@ fn row(
     let claimed = sum([all("role", bytes), redo]);
     let (asked, charged) = (all(SERVER, requested), all(SERVER, bytes));
     let disks = sum(interval.disks().iter().map(|disk| interval.moved("block", disk, bytes)));
-    // What is charged without evidence says nothing of the disks; the calls do.
+    // A charge without evidence says nothing about the disks; the system calls do.
     let ours = if charged == Err(Missing::NoEvidence) { asked } else { charged };
     let per_s = |moved: Known| Value::from(moved.map(|moved| moved / interval.seconds()));
     let rest = |part: Known, whole: Known| {

@@ -1,4 +1,4 @@
-//! The load profile: what a database did, a second and a transaction.
+//! The load profile: the work of a database, per second and per transaction.
 
 use blockstone_base::column::Unit;
 use blockstone_figures::{Interval, Known, Missing, RECENT_S, ratio, sum};
@@ -43,10 +43,10 @@ pub const RECENT: View = View {
 };
 
 const PROBE: &str = "instance";
-/// A span may differ from what it is called by one part in this many.
+/// A span may differ from its nominal length by one part in this many.
 const SPAN_SLACK: u64 = 5;
 
-/// What it consists of: the series, the column, and what DBAs call it.
+/// The statistics of the profile: the probe, the column, and the name used by DBAs.
 const STATISTICS: [(&str, &str, &str); 34] = [
     (PROBE, "db_time_ns", "DB time (s)"),
     ("database", "idle_in_transaction_ns", "idle in transaction (s)"),
@@ -94,7 +94,7 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
         let time = columns.iter().any(|c| c.name == *column && c.unit == Unit::Nanoseconds);
         let scale = if time { 1e-9 } else { 1.0 };
         let moved = interval.moved(probe, "", column).map(|moved| moved * scale);
-        // What this database never counts or never reported has no line.
+        // A statistic that this database never counts or never reported has no row.
         let is_silent = moved == Err(Missing::Unknown) && interval.objects(probe).is_empty();
         let never = is_silent || moved == Err(Missing::NotInVersion);
         (!never).then(|| {
@@ -112,7 +112,7 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
         let per_transaction = ratio(Ok(busy * interval.seconds()), transactions);
         Some(vec![Value::from(name), Value::Number(busy), per_transaction.into()])
     });
-    // Below the time of the database, which it is a part of.
+    // Below the DB time, which it is part of.
     rows.splice(1.min(rows.len())..1.min(rows.len()), charged.collect::<Vec<_>>());
     rows
 }
@@ -133,8 +133,8 @@ fn recent(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     names.into_iter().map(row).collect()
 }
 
-/// The last so many seconds of what was watched up to the end of the interval; none where less is
-/// there, or no tick is near.
+/// Returns the last `seconds` of the interval or of what was watched before its end; `None` if the
+/// history is shorter or no tick is near.
 fn before_the_end<'a>(interval: &Interval<'a>, seconds: u64) -> Option<Interval<'a>> {
     let span_ns = seconds * 1_000_000_000;
     let wanted_ns = interval.to_ns.saturating_sub(span_ns);
@@ -145,8 +145,8 @@ fn before_the_end<'a>(interval: &Interval<'a>, seconds: u64) -> Option<Interval<
     is_near.then_some(span)
 }
 
-/// The number of processors kept busy by sessions, or by all other processes. Divides by the time
-/// between readings, because a server with many processes is not read at every tick.
+/// Returns the number of processors kept busy by sessions, or by all other processes. Divides by
+/// the time between readings, because a server with many processes is not read at every tick.
 fn processors(interval: &Interval<'_>, of_sessions: bool) -> Option<f64> {
     let objects = interval.objects("event").into_iter();
     let is_meant = |object: &&str| match object.strip_suffix("/CPU") {
@@ -158,7 +158,7 @@ fn processors(interval: &Interval<'_>, of_sessions: bool) -> Option<f64> {
     Some(ns / interval.read_ns("server").unwrap_or(interval.ns()))
 }
 
-/// Commits and, where the database counts them, rollbacks.
+/// Returns commits plus rollbacks, if the database counts rollbacks.
 pub(super) fn transactions(interval: &Interval<'_>) -> Known {
     let commits = interval.moved(PROBE, "", "commits");
     let rollbacks = interval.moved("database", "", "rollbacks").or(Ok(0.0));
@@ -177,7 +177,7 @@ mod tests {
 
     const SECOND_NS: u64 = 1_000_000_000;
 
-    /// A tick every so many seconds: ten commits a second, a hundred in the last 15 s.
+    /// A tick every `every` seconds: ten commits per second, a hundred in the last 15 s.
     fn history(seconds: u64, every: usize) -> History {
         let mut history = History::new(vec![ProbeInfo::of(&INSTANCE), testing::probe("host", &[])]);
         let mut commits = 0;

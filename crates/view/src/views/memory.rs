@@ -1,4 +1,4 @@
-//! Main memory: what fills it, what moves.
+//! Main memory: its uses, and paging.
 
 use blockstone_figures::Interval;
 

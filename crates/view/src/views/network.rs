@@ -1,4 +1,4 @@
-//! Each network interface, and what TCP had to send again.
+//! Each network interface, and TCP retransmissions.
 
 use crate::table::{Shape, View, count, flow, of_objects, text};
 

@@ -1,4 +1,4 @@
-//! Each NFS mount, as its client sees it.
+//! Each NFS mount, as seen by its client.
 
 use crate::table::{Shape, View, count, flow, mean_size, mean_time, of_objects, text};
 

@@ -1,4 +1,4 @@
-//! `NVMe` controllers: wear, health, and what they count of the host and of their media.
+//! `NVMe` controllers: wear, health, and their counts of bytes of the host and of their media.
 
 use blockstone_base::table::Measure::Ratio;
 use blockstone_figures::{Interval, Known, ratio};
@@ -49,9 +49,9 @@ pub const VIEW: View = View {
 };
 
 pub(super) const PROBE: &str = "nvme";
-/// What a recorded temperature of 0 °C is, as other tools round it.
+/// 0 °C in kelvin, rounded as other tools do.
 const KELVIN: f64 = 273.0;
-/// A span in which there are two readings.
+/// A span that contains two readings.
 const TWO_READINGS_NS: u64 = 25_000_000_000;
 
 const fn rate(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
@@ -88,14 +88,14 @@ fn cell(interval: &Interval<'_>, name: &str, heading: &Heading) -> Value {
     }
 }
 
-/// How fast a counter of a controller moved from one reading to another.
+/// Returns the rate of a counter of a controller, from one reading to another.
 pub(super) fn per_s(interval: &Interval<'_>, name: &str, column: &str) -> Known {
     let interval = with_readings(interval, name);
     let ns = interval.moved(PROBE, name, "read_at_ns");
     ratio(interval.moved(PROBE, name, column), ns.map(|ns| ns / 1e9))
 }
 
-/// The interval, or a longer one that ends with it where no reading fell into it.
+/// Returns the interval, or a longer one with the same end if no reading fell into it.
 pub(super) fn with_readings<'a>(interval: &Interval<'a>, name: &str) -> Interval<'a> {
     if interval.moved(PROBE, name, "read_at_ns").is_ok_and(|ns| ns > 0.0) {
         return *interval;
@@ -114,7 +114,7 @@ mod tests {
 
     const SECOND_NS: i64 = 1_000_000_000;
 
-    /// A tick a second; a reading every ten, of a device that writes 3 for each 2 of the host.
+    /// One tick per second; a reading every ten, of a device that writes 3 for each 2 of the host.
     fn history() -> History {
         let counters = "read_at_ns host_read_bytes host_written_bytes media_written_bytes";
         let levels = "temperature_kelvin used_ppm";

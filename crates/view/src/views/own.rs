@@ -1,4 +1,4 @@
-//! What watching costs: measuring disturbs, and this is by how much.
+//! Cost of watching: by how much measuring disturbs.
 
 use blockstone_figures::{Interval, Missing, sum};
 

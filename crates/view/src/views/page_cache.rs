@@ -57,7 +57,7 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
             level("unseen_files").into(),
         ]
     });
-    // What was no longer among the first at the last look has no row then.
+    // A file that was not among the first at the last reading has no row.
     let known = rows.filter(|row| row[2] != Value::Missing(Missing::Unknown));
     sorted(known.collect(), 2)
 }

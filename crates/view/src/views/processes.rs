@@ -1,4 +1,4 @@
-//! Databases' processes by role, and whatever else was asked for.
+//! Processes of databases by role, and any others that the user asked for.
 
 use crate::table::{Count, Shape, View, count, flow, level, of_objects, share, sorted, text};
 

@@ -1,4 +1,4 @@
-//! Each processor by itself: one that is busy alone is a bottleneck that a mean hides.
+//! Each processor on its own: a single busy one is a bottleneck that a mean hides.
 
 use blockstone_figures::Interval;
 

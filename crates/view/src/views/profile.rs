@@ -1,4 +1,4 @@
-//! What processors execute, from samples: by function, module and role, a second and an I/O.
+//! Code executed by processors, from samples: by function, module and role, per second and per I/O.
 
 use std::collections::BTreeMap;
 
@@ -83,7 +83,7 @@ pub const SAMPLING: View = View {
         mean_time("samples", "period_ns", "period", "Processor time that one sample represents."),
         share("busy_share", "busy", "Share of the time of all processors sampled as busy."),
         share("idle_share", "idle", "Share sampled as idle."),
-        // Cut off at zero in each slice.
+        // Clamped at zero in each slice.
         unmerged(
             "missed_share",
             "missed",
@@ -115,9 +115,9 @@ pub const SAMPLING: View = View {
 };
 
 const PROBE: &str = "profile";
-/// The object whose row is on the sampling itself.
+/// The object with the counters of the sampling itself.
 const TOTALS: &str = "sampling";
-/// Rows of a table; those that follow are one.
+/// Most rows of a table; the rest is summed in the last one.
 const ROWS_MAX: usize = 30;
 
 const ROLE: Heading = text("role", "role", "The role.");
@@ -127,14 +127,14 @@ const MODULE: Heading =
     text("module", "module", "`vmlinux`, a module of the kernel, a program or a library.");
 const SYMBOL: Heading = text("symbol", "function", "The kernel function; empty for user code.");
 const CPU: Heading = share_of("cpu_ns_per_s", "cpu_share", "CPU", "Share of all processor time.");
-// A slice without a sample in a mode has no sum of it.
+// A slice without a sample in a mode has no sum for it.
 const OF_MODE: Heading = unmerged(
     "mode_share",
     "of mode",
     Share,
     "Share of the processor time in the same mode: of kernel time, of user time.",
 );
-/// As [`CPU`], beside rows that are sums of others.
+/// [`CPU`], next to rows that are sums of others.
 const CPU_BESIDE_SUMS: Heading = column(
     "cpu_share",
     "CPU",
@@ -145,7 +145,7 @@ const CPU_BESIDE_SUMS: Heading = column(
 const MARGIN: Heading =
     unmerged("margin_share", "±", Share, "Sampling error of the share (95 % confidence).");
 const PER_S: Heading = time("cpu_ns_per_s", "CPU/s", "Processor time per second.");
-// Of disks that come or go, slices count what the whole does not.
+// If disks appear or disappear, slices count I/O that the whole does not.
 const PER_IO: Heading = unmerged(
     "cpu_ns_per_io",
     "per I/O",
@@ -154,7 +154,7 @@ const PER_IO: Heading = unmerged(
 );
 const SAMPLES: Heading = total("samples", "samples", Count, "Number of samples.");
 
-/// What was found at work in an interval.
+/// Samples of one function in an interval.
 struct Found<'a> {
     role: &'a str,
     mode: &'a str,
@@ -253,8 +253,8 @@ fn sampling(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     ]]
 }
 
-/// Rows with what `name` says before their figures, the greatest first, and what exceeds a table
-/// in one.
+/// Returns rows of the names given by `name` and their figures, the largest first; those that
+/// exceed the table are summed in one row.
 fn by(
     interval: &Interval<'_>,
     view: &'static View,
@@ -297,7 +297,7 @@ fn by(
     sums.into_iter().flatten().chain(parts).map(row).collect()
 }
 
-/// The sum of a mode, named in the columns up to that of the mode.
+/// Returns the row of a mode's sum, with its name in the column of the mode.
 fn of_mode((mode, part): (&&str, &Part), column: usize) -> (Vec<Value>, Part) {
     let mut names = vec![Value::from(""); column + 1];
     names[0] = "all".into();
@@ -312,10 +312,10 @@ fn name_in(names: &[Value], column: usize) -> &str {
     }
 }
 
-/// Share, margin, a second, an I/O, samples.
+/// Returns share, margin, time per second, time per I/O, and samples.
 fn figures(part: Part, whole: &Whole<'_>) -> [Value; 5] {
     let share = part.cpu_ns / whole.cpu_ns;
-    // Each sample is there or not: the normal approximation of the binomial distribution.
+    // Each sample is in the part or not: the normal approximation of the binomial distribution.
     let margin = 1.96 * (share * (1.0 - share) / whole.samples).max(0.0).sqrt();
     [
         Value::Number(share),
@@ -359,7 +359,7 @@ fn whole<'a>(interval: &Interval<'_>, found: &[Found<'a>]) -> Whole<'a> {
     }
 }
 
-/// Reads and writes that a role sent to devices, where the kernel counts them by role.
+/// Returns the reads and writes that a role sent to devices, if the kernel counts them by role.
 fn own_ios(interval: &Interval<'_>, role: &str) -> Known {
     const IO: &str = "kernel_io";
     if !interval.has(IO) {
@@ -379,7 +379,7 @@ fn module(found: &Found<'_>) -> Value {
     found.module.into()
 }
 
-/// Without a name where programs have none here; missing where the kernel hides them.
+/// Returns the symbol: empty if programs have none here, missing if the kernel hides it.
 fn symbol(interval: &Interval<'_>, found: &Found<'_>) -> Value {
     match found.symbol {
         Some(symbol) => symbol.into(),
@@ -399,7 +399,7 @@ mod tests {
 
     use super::*;
 
-    /// One second in which each of these was found by so many samples of 10 ms.
+    /// One second with the given number of samples, of 10 ms each, for each pair.
     fn history(found: &[(&str, &str, i64)]) -> History {
         let states = (Kind::State, "role mode module symbol");
         let mut history =
@@ -416,7 +416,7 @@ mod tests {
 
     #[test]
     fn modules_have_their_share_of_kernel_time_and_of_all() {
-        // 65 % of a kernel's 20 % are 13 % of all.
+        // 65 % of the 20 % of kernel time is 13 % of all time.
         let history = history(&[
             ("vmlinux", "kernel", 65),
             ("hba", "kernel", 6),

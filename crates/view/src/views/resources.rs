@@ -1,4 +1,4 @@
-//! What the kernel hands out and may run out of.
+//! Kernel resources that may run out.
 
 use blockstone_figures::{Interval, ratio};
 

@@ -1,5 +1,5 @@
-//! Who was sampled, and in what: sessions and statements by the samples that found them at work.
-//! With a focus, these are the sessions of one wait, the statements of one session, and so on.
+//! Sampled sessions and statements, by the samples that found them active. With a focus, these are
+//! the sessions of one wait, the statements of one session, and so on.
 
 use blockstone_figures::{Interval, Sample};
 
@@ -127,7 +127,7 @@ pub mod fixture {
     use blockstone_base::database::{SESSION, SESSIONS};
     use blockstone_figures::History;
 
-    /// A sample finds `session` active in `event`.
+    /// Adds a sample that finds `session` active in `event`.
     pub fn active(history: &mut History, t_ns: u64, session: &str, [class, event]: [&str; 2]) {
         let cell = |name: &str| match name {
             "role" => "session",
@@ -143,7 +143,7 @@ pub mod fixture {
         history.push("session", t_ns, session, cells.collect());
     }
 
-    /// A sample counts as many sessions of each kind as `count`.
+    /// Adds a sample that counts `count` sessions of each kind.
     pub fn counted(history: &mut History, t_ns: u64, count: i64) {
         history.push("sessions", t_ns, "", vec![Cell::Value(count); SESSIONS.columns.len()]);
     }

@@ -1,4 +1,4 @@
-//! Each session that worked: what it does, for whom, who blocks it.
+//! Each session that worked: its activity, user and blocker.
 
 use blockstone_figures::{Interval, Missing, Sample};
 

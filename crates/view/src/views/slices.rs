@@ -1,4 +1,4 @@
-//! Active sessions in short slices of time, each with its time and a bar made of what they did.
+//! Active sessions in short slices of time, each with its time and a bar of their activity.
 
 use std::collections::BTreeMap;
 
@@ -33,25 +33,25 @@ pub const VIEW: View = View {
     rows,
 };
 
-/// What the letters mean, for people.
+/// Explains the letters to the reader.
 pub const LEGEND: &str = "C on CPU, I I/O, M commit, W latch, L lock, P IPC, N client, T timeout, \
                           G configuration, O other";
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Lengths of slices, and how many there are at most before the next is taken.
+/// Lengths of slices. The first that gives at most [`SLICES`] slices is taken, else the longest.
 const LENGTHS_S: [u64; 8] = [5, 10, 30, 60, 300, 900, 3_600, 86_400];
 const SLICES: u64 = 360;
-/// Letters of the longest bar at most.
+/// Most letters of a bar.
 const WIDTH: f64 = 30.0;
-/// Letters in the order in which they stand in a bar.
+/// Letters in the order of a bar.
 const LETTERS: [char; 10] = ['C', 'I', 'M', 'W', 'L', 'P', 'N', 'T', 'G', 'O'];
 
-/// What samples say of a slice.
+/// Samples in a slice.
 #[derive(Default)]
 struct Slice<'a> {
     looks: f64,
     samples: f64,
-    /// By place in [`LETTERS`].
+    /// Samples by position in [`LETTERS`].
     letters: [f64; LETTERS.len()],
     waits: BTreeMap<(&'a str, &'a str), u64>,
 }
@@ -60,7 +60,7 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     let history = interval.history();
     let grid = Grid::new(interval);
     let slices = grid.slices(interval);
-    // Bars of several instances have one scale.
+    // Bars of several instances share one scale.
     let whole = history.interval(interval.from_ns, interval.to_ns);
     let others = whole.instances().into_iter().map(|it| grid.slices(&interval.of_instance(it)));
     let most_of =
@@ -84,7 +84,7 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     slices.iter().map(row).collect()
 }
 
-/// Where slices begin: at whole multiples of their length by the wall clock, where that is known.
+/// Slice boundaries: at whole multiples of the length by the wall clock, if it is known.
 struct Grid {
     length_ns: u64,
     ahead_ns: i128,
@@ -127,7 +127,7 @@ impl<'a> Slice<'a> {
         *self.waits.entry(wait).or_default() += 1;
     }
 
-    /// Average active sessions.
+    /// Returns the average active sessions.
     fn active(&self) -> f64 {
         self.samples / self.looks.max(1.0)
     }
@@ -139,7 +139,7 @@ impl<'a> Slice<'a> {
     }
 }
 
-/// The place of the letter of a wait class.
+/// Returns the position of the letter of a wait class.
 fn place(class: &str) -> usize {
     let letter = match class {
         "On CPU" | "CPU" => 'C',
@@ -162,7 +162,7 @@ fn length_ns(whole_ns: u64) -> u64 {
     length * SECOND_NS
 }
 
-/// The least of 1, 2 and 5 times a power of ten with which the longest bar fits.
+/// Returns the smallest of 1, 2 and 5 times a power of ten at which the longest bar fits.
 fn sessions_per_letter(most: f64) -> f64 {
     let steps = (-2..7).flat_map(|power| [1.0, 2.0, 5.0].map(|step| step * 10_f64.powi(power)));
     let mut steps = steps.filter(|step| most / step <= WIDTH);
@@ -178,11 +178,11 @@ mod tests {
     use super::super::samples::fixture::{active, counted};
     use super::*;
 
-    /// A look a second for `seconds`; in the first five, two sessions read and one works, then one
-    /// waits for a lock.
+    /// One look per second for `seconds`; in the first five, two sessions read and one works, then
+    /// one waits for a lock.
     fn history(seconds: u64) -> History {
         let mut history = History::new([&SESSION, &SESSIONS].map(ProbeInfo::of).to_vec());
-        // At a whole multiple of five seconds.
+        // A whole multiple of five seconds.
         history.set_clock(0, 1_795_489_200_000_000_000);
         for second in 0..seconds {
             let t_ns = second * SECOND_NS + SECOND_NS / 2;

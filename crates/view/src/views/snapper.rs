@@ -1,4 +1,4 @@
-//! What single sessions did, with the averages that tell what kind of work it was.
+//! Activity of single sessions, with the averages that show what kind of work it was.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,7 +73,7 @@ pub const WAITS: View = View {
 
 const PROBE: &str = "session_statistics";
 const SAMPLES: &str = "session";
-/// Waits that a database times of each session; the object is `session/event`.
+/// Waits that a database times per session; the object is `session/event`.
 const TIMED: &str = "session_event";
 
 fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
@@ -93,7 +93,7 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     sorted(sessions.map(row).collect(), 2)
 }
 
-/// Whether the focus, if there is one, admits all that is known of a session.
+/// Whether the focus, if there is one, admits everything known about a session.
 fn is_named(interval: &Interval<'_>, session: &str) -> bool {
     let conditions = interval.focus().map(Focus::conditions).unwrap_or_default();
     conditions.iter().all(|it| match it.column {
@@ -111,7 +111,7 @@ fn waits(interval: &Interval<'_>) -> Vec<Vec<Value>> {
         *count += 1.0;
         *last = last.filter(|last| last.t_ns > sample.t_ns).or(Some(sample));
     }
-    // Samples miss short waits.
+    // Short waits may escape the samples.
     for object in interval.objects(TIMED) {
         let Some((session, event)) = object.split_once('/') else { continue };
         let time_ns = interval.moved_from_zero(TIMED, object, "time_ns");

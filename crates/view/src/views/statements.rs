@@ -1,4 +1,4 @@
-//! The statements that took most time.
+//! The statements that took the most time.
 
 use blockstone_figures::{Interval, ratio};
 
@@ -60,7 +60,7 @@ pub const VIEW: View = View {
 const PROBE: &str = "statement";
 
 fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    // On a server with many statements they are not read at every tick.
+    // On a server with many statements, they are not read at every tick.
     let read_ns = interval.read_ns(PROBE).unwrap_or(interval.ns());
     let row = |id: &&str| {
         let moved = |column| interval.moved(PROBE, id, column);

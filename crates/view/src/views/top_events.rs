@@ -1,5 +1,5 @@
 //! The events that took most of the database's time, as AWR lists them: `DB CPU` is a row like the
-//! others, and how the waits of each are spread is a table of its own.
+//! others, and the latency distribution of each event's waits is a table of its own.
 
 use std::collections::BTreeMap;
 
@@ -74,15 +74,16 @@ pub const HISTOGRAMS: View = View {
 };
 
 const PROBE: &str = "instance";
-/// The series of waits that are timed by the database, and of CPU as the kernel charges it.
+/// The probe of waits timed by the database, and of CPU time charged by the kernel.
 const EVENTS: &str = "event";
-/// How the objects of sessions begin there.
+/// Prefix of the objects of sessions in it.
 const SESSION: &str = "session/";
-/// What a row of it is called.
+/// Name of the row of processor time.
 const DB_CPU: &str = "DB CPU";
-/// What samples call it when a session waits for nothing.
+/// Wait class of samples of a session that waits for nothing.
 const ON_CPU: &str = "On CPU";
-/// Ends of the columns of histograms, as exponents of two, in nanoseconds; the last has none.
+/// Upper ends of the histogram columns, as exponents of two, in nanoseconds; the last column has
+/// none.
 const ENDS: [u32; 10] = [15, 17, 19, 20, 21, 22, 23, 24, 25, 30];
 
 const fn part(key: &'static str, heading: &'static str) -> Heading {
@@ -95,10 +96,10 @@ const fn part(key: &'static str, heading: &'static str) -> Heading {
     )
 }
 
-/// An event, and how much time sessions spent in it.
+/// An event, and the time that sessions spent in it.
 struct Event<'a> {
     class: &'a str,
-    /// Of samples `class:event`, for an event may be in two classes.
+    /// `class:event` if it comes from samples, because an event may be in two classes.
     name: String,
     time_ns: Known,
     waits: Known,
@@ -109,7 +110,7 @@ struct Event<'a> {
 fn events(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     let all = all(interval);
     let db_time_ns = match interval.moved(PROBE, "", "db_time_ns") {
-        // A server that keeps no account of it is sampled.
+        // A server that keeps no account of DB time is sampled.
         Err(Missing::Off | Missing::NotInVersion | Missing::NotPermitted) => {
             Ok(sampled_ns(interval))
         }
@@ -137,7 +138,7 @@ fn histograms(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     waits.map(|event| histogram(interval, event)).collect()
 }
 
-/// All events of sessions in which time was spent.
+/// Returns all events in which sessions spent time.
 fn all<'a>(interval: &Interval<'a>) -> Vec<Event<'a>> {
     if interval.objects(PROBE).is_empty() {
         return Vec::new();
@@ -182,8 +183,8 @@ fn of_series<'a>(interval: &Interval<'a>, object: &'a str) -> Event<'a> {
     }
 }
 
-/// Events by samples of sessions; being on a processor is one of them, unless the kernel says how
-/// much that was.
+/// Returns events by samples of sessions, including time on a processor unless the kernel charges
+/// it.
 fn sampled<'a>(interval: &Interval<'a>, is_charged: bool) -> Vec<Event<'a>> {
     let mut samples: BTreeMap<(&str, &str), f64> = BTreeMap::new();
     for sample in interval.samples("session").filter(at_work(interval)) {
@@ -210,7 +211,7 @@ fn sampled<'a>(interval: &Interval<'a>, is_charged: bool) -> Vec<Event<'a>> {
     kept.map(event).collect()
 }
 
-/// Waits and their mean time where the server as a whole times an event.
+/// Returns waits and their mean time if the server as a whole times an event.
 fn of_server(interval: &Interval<'_>, event: &str) -> (Known, Known) {
     let object = format!("server/{event}");
     let Some(object) = interval.objects(EVENTS).into_iter().find(|known| *known == object) else {
@@ -249,7 +250,7 @@ fn histogram(interval: &Interval<'_>, event: &Event<'_>) -> Vec<Value> {
     row
 }
 
-/// The share of waits in each column.
+/// Returns the share of waits in each column.
 fn shares(latencies: &Latencies) -> [f64; ENDS.len() + 1] {
     let mut shares = [0.0; ENDS.len() + 1];
     for bucket in &latencies.buckets {
@@ -273,7 +274,8 @@ mod tests {
     const SECOND_NS: u64 = 1_000_000_000;
 
     /// Ten samples in one second: a session reads in four, waits for a latch in two, and works in
-    /// four; meanwhile the kernel counted 6 reads of 20 µs and 2 of 3 ms, and 0.3 s of processor.
+    /// four; meanwhile the kernel counted 6 reads of 20 µs and 2 of 3 ms, and 0.3 s of processor
+    /// time.
     fn history(with_kernel: bool) -> History {
         let of = |schema: &Schema| ProbeInfo::of(schema);
         let states = (Kind::State, "layer role file_type operation");

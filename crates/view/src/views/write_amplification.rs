@@ -1,5 +1,5 @@
-//! How the bytes of one window grow on their way: written by a database, by its processes, by the
-//! disks, as the devices count them, to the media.
+//! Growth of the bytes of one window on their way: written by a database, by its processes, by the
+//! disks, by the devices to the media.
 
 use blockstone_base::column::Unmeasured;
 use blockstone_base::table::Measure::Ratio;
@@ -17,7 +17,7 @@ pub const VIEW: View = View {
     shape: Shape::Table,
     columns: &[
         text("layer", "written by", "The layer."),
-        // Devices are read more seldom than there are ticks.
+        // Devices are not read at every tick.
         unmerged("written_bytes_per_s", "written", Measure::BytesPerS, "Bytes per second."),
         unmerged(
             "amplification",
@@ -36,10 +36,10 @@ const BLOCK: &str = "block";
 struct Layer {
     name: &'static str,
     per_s: Known,
-    /// What it makes of the layer before it.
+    /// Bytes of this layer per byte of the layer before.
     grown: Known,
     remark: String,
-    /// Whether it is about the same disks as the layer before.
+    /// Whether it covers the same disks as the layer before.
     is_whole: bool,
 }
 
@@ -62,8 +62,8 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     layers.into_iter().map(row).collect()
 }
 
-/// What the host counts. Bytes charged to processes are not among them: file systems charge whole
-/// folios for pages of which they write one.
+/// Returns the layers counted by the host. Bytes charged to processes are not among them: file
+/// systems charge whole folios for pages of which they write one.
 fn of_host(interval: &Interval<'_>) -> Vec<Layer> {
     let [claimed, asked] = ledger::written(interval);
     let disks = interval.disks();
@@ -91,7 +91,7 @@ fn of_host(interval: &Interval<'_>) -> Vec<Layer> {
     ]
 }
 
-/// What `NVMe` devices count themselves.
+/// Returns the layers counted by `NVMe` devices themselves.
 fn of_devices(interval: &Interval<'_>) -> Vec<Layer> {
     let devices = devices(interval);
     let names: Vec<&str> = devices.iter().map(|device| device.controller).collect();
@@ -127,22 +127,22 @@ fn of_devices(interval: &Interval<'_>) -> Vec<Layer> {
     ]
 }
 
-/// A device with a controller and the disks that are watched of it.
+/// A device: one controller and its watched disks.
 struct Device<'a> {
     controller: &'a str,
     disks: Vec<&'a str>,
 }
 
 impl Device<'_> {
-    /// What its disks wrote in the time between its readings.
+    /// Returns the write rate of its disks in the time between its readings.
     fn block_per_s(&self, interval: &Interval<'_>) -> Known {
         let interval = nvme::with_readings(interval, self.controller);
         sum(self.disks.iter().map(|disk| interval.per_s(BLOCK, disk, "write_bytes")))
     }
 }
 
-/// The devices that are disks here. Of several controllers of one subsystem the first stands for
-/// all: no specification says whether each counts for itself.
+/// Returns the devices behind the watched disks. Of several controllers of one subsystem only the
+/// first is used: no specification says whether each counts on its own.
 fn devices<'a>(interval: &Interval<'a>) -> Vec<Device<'a>> {
     let mut subsystems: Vec<&str> = Vec::new();
     let mut devices = Vec::new();
@@ -160,7 +160,7 @@ fn devices<'a>(interval: &Interval<'a>) -> Vec<Device<'a>> {
     devices
 }
 
-/// The disk of a path: `nvme0n1` of `nvme0c1n1`, any other as it is.
+/// Returns the disk of a path: `nvme0n1` for `nvme0c1n1`, any other name unchanged.
 fn whole_disk(name: &str) -> String {
     let parts = name.strip_prefix("nvme").and_then(|rest| {
         let (subsystem, path) = rest.split_once('c')?;
@@ -170,7 +170,7 @@ fn whole_disk(name: &str) -> String {
     parts.unwrap_or_else(|| name.to_owned())
 }
 
-/// Why what devices count is unknown.
+/// Returns the reason that a device counter is unknown.
 fn why(interval: &Interval<'_>, column: &str, missing: Missing) -> String {
     match interval.reason(nvme::PROBE, column) {
         Some(
@@ -192,8 +192,8 @@ mod tests {
 
     use super::*;
 
-    /// Ten seconds of a database that writes 100 a second, and of these disks: the bytes that each
-    /// wrote a second, and what its device counted of the host and of the media.
+    /// Ten seconds of a database that writes 100 bytes per second, and of these disks: the bytes
+    /// that each wrote per second, and its device's counts of host and media writes.
     fn history(disks: &[(&str, i64, Option<[i64; 2]>)]) -> History {
         let state = |names| (Kind::State, names);
         let count = |names| (Kind::Counter, names);
@@ -233,7 +233,7 @@ mod tests {
         history
     }
 
-    /// Layer by layer: bytes a second, for each of the one before, for each of the first.
+    /// Layer by layer: bytes per second, per byte of the layer before, per byte of the first.
     fn table(history: &History) -> Vec<(String, [Value; 3], String)> {
         let rows = rows(&history.interval(0, 10_000_000_000));
         let word = |value: &Value| match value {

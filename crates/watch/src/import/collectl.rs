@@ -21,7 +21,7 @@ pub const FORMAT: Format = Format {
 };
 
 const TITLE: &str = "# Collectl:";
-/// Fields that a disk has in the oldest layout: those up to the time of all requests.
+/// Fields of a disk in the oldest layout: those up to the time of all requests.
 const DISK_FIELDS: usize = 11;
 const NET_FIELDS: usize = 16;
 
@@ -34,9 +34,9 @@ struct Block {
     line: usize,
     at_ns: u64,
     texts: BTreeMap<String, Vec<u8>>,
-    /// The path of the text that a line belongs to.
+    /// The path of the text for the current line.
     path: String,
-    /// What its last line is about.
+    /// First word of its last line, without digits at the end.
     last: String,
 }
 
@@ -53,7 +53,7 @@ fn read(text: &mut Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
         if let Some(time) = line.strip_prefix(">>>") {
             let at_ns = match time.strip_suffix("<<<").and_then(|time| instant_ns(time.trim())) {
                 Some(at_ns) => at_ns,
-                // Truncated within the time: nothing follows.
+                // Truncated within the time: there is nothing after it.
                 None if is_cut => break,
                 None => return Err(damage(format!("`{line}` is not a time of collectl"))),
             };
@@ -71,7 +71,7 @@ fn read(text: &mut Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
             block.add(line).map_err(damage)?;
         }
     }
-    // When collectl ends it writes the time once more, with nothing below it.
+    // When collectl exits it writes the time once more, with nothing below it.
     if !block.last.is_empty() {
         if text.is_cut() || (!reader.last.is_empty() && reader.last != block.last) {
             let note = "the file is truncated: the incomplete sample of line";
@@ -91,14 +91,14 @@ struct Reader<'a, 's> {
     pages: Pages,
     probes: Vec<Box<dyn Probe>>,
     sink: &'a mut Sink<'s>,
-    /// What the last line of the block before was about.
+    /// First word of the last line of the previous block.
     last: String,
     last_ns: Option<u64>,
     backwards: usize,
 }
 
 impl Reader<'_, '_> {
-    /// Takes the texts of a block and leaves empty ones of the same names.
+    /// Samples the texts of a block, and leaves empty ones with the same names.
     fn take(&mut self, block: &mut Block) -> Result<(), Failure> {
         self.last.clone_from(&block.last);
         if self.last_ns.is_some_and(|last_ns| block.at_ns <= last_ns) {
@@ -124,7 +124,7 @@ impl Reader<'_, '_> {
 }
 
 impl Block {
-    /// Adds a line to the text of the file it came from. Lines that no probe reads are skipped.
+    /// Adds a line to the text of its original file. Lines that no probe reads are skipped.
     fn add(&mut self, line: &str) -> Result<(), String> {
         let Some(word) = line.split_ascii_whitespace().next() else { return Ok(()) };
         let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -186,7 +186,8 @@ impl Block {
     }
 }
 
-/// `fields` unchanged if they are a word and at least `least` numbers; `line` is for the error.
+/// Returns `fields` unchanged if they are a word and at least `least` numbers; `line` is for the
+/// error.
 fn checked<'a>(fields: &'a str, line: &str, least: usize) -> Result<&'a str, String> {
     let values = || fields.split_ascii_whitespace().skip(1);
     let is_number = |value: &&str| value.bytes().all(|b| b.is_ascii_digit());
@@ -200,7 +201,7 @@ fn checked<'a>(fields: &'a str, line: &str, least: usize) -> Result<&'a str, Str
     }
 }
 
-/// `1795342312.001`, in seconds, as nanoseconds.
+/// Parses seconds like `1795342312.001` into nanoseconds.
 fn instant_ns(time: &str) -> Option<u64> {
     let (seconds, fraction) = time.split_once('.').unwrap_or((time, ""));
     let seconds: u64 = seconds.parse().ok()?;
@@ -210,7 +211,7 @@ fn instant_ns(time: &str) -> Option<u64> {
     (at_ns <= LATEST_NS).then_some(at_ns)
 }
 
-/// A line of the file's head: `# Name: value  Name: value`.
+/// Parses a line of the file's head: `# Name: value  Name: value`.
 fn head(line: &str, origin: &mut Origin) {
     let value = |name: &str| {
         let rest = line.split_once(name)?.1;

@@ -1,5 +1,5 @@
-//! iostat's reports as JSON or text: rates of the interval since the report before. The first,
-//! which covers all the time since boot, only marks where the next interval begins.
+//! iostat's reports as JSON or text: rates over the interval since the previous report. The first
+//! report, which covers all the time since boot, only marks the start of the next interval.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub const TEXT: Format = Format {
 };
 
 const HOLDS: &str = "rates of intervals, rounded to two decimals";
-/// How iostat's first line begins.
+/// Prefix of iostat's first line.
 const TITLE: &str = "Linux ";
 const NO_TIME: &str = "a report without a time: run iostat with -t";
 const SECTOR_BYTES: f64 = 512.0;
@@ -41,11 +41,11 @@ const SECOND_NS: f64 = 1e9;
 const MS_NS: f64 = 1e6;
 const PERCENT_NS: f64 = SECOND_NS / 100.0;
 
-/// Things that were counted, by the names of their rates.
+/// Rates whose product with the interval is a whole count.
 const COUNTS: [&str; 5] = ["r/s", "w/s", "d/s", "f/s", "tps"];
 
-/// A column of a disk: the names that versions of iostat give it, with the size of their unit in
-/// ours, and whose mean it is.
+/// A column of a disk: its names in versions of iostat, each with the factor to our unit, and, for
+/// a mean, the column of the events that it is over.
 struct OfDisk {
     column: &'static str,
     keys: &'static [(&'static str, f64)],
@@ -92,7 +92,7 @@ static OF_DISK: [OfDisk; COLUMNS] = [
     mean("flush_ns", "flush_ios", &[("f_await", MS_NS)]),
 ];
 
-/// One report: shares of processor time, and figures of disks, by the names iostat gives them.
+/// One report: shares of processor time, and figures of disks, by iostat's names.
 #[derive(Debug, Default)]
 struct Report {
     line: usize,
@@ -101,18 +101,18 @@ struct Report {
     disks: BTreeMap<String, Held>,
 }
 
-/// Figures as they were read.
+/// Figures as read.
 #[derive(Debug)]
 enum Held {
     Json(Map<String, Value>),
     Row(Arc<Headings>, Vec<f64>),
 }
 
-/// What the numbers of a line are, and where among them is what is wanted of a disk.
+/// Headings of the numbers of a line, and the positions of the figures used for a disk.
 #[derive(Debug)]
 struct Headings {
     names: Vec<String>,
-    /// By [`OF_DISK`], with the size of the unit.
+    /// Position and factor to our unit, by index of [`OF_DISK`].
     of_disk: [Option<(usize, f64)>; COLUMNS],
     counts: [Option<usize>; COUNTS.len()],
 }
@@ -141,7 +141,7 @@ impl Held {
         }
     }
 
-    /// The rates of [`COUNTS`] that are there.
+    /// Returns the rates of [`COUNTS`] that are present.
     fn counts(&self) -> impl Iterator<Item = f64> {
         let found = match self {
             Self::Json(_) => COUNTS.map(|key| self.figures().number(key)),
@@ -150,7 +150,7 @@ impl Held {
         found.into_iter().flatten()
     }
 
-    /// The figure at an index of [`OF_DISK`].
+    /// Returns the figure at an index of [`OF_DISK`].
     fn of_disk(&self, index: usize) -> Option<Amount> {
         let OfDisk { keys, each, .. } = &OF_DISK[index];
         let found = match self {
@@ -240,7 +240,7 @@ fn plain(text: &mut Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
 
 #[derive(Default)]
 struct Lines {
-    /// What the numbers of the next lines are, and whether a disk's name stands before them.
+    /// Headings of the following lines, and whether these start with a disk's name.
     headings: Option<(Arc<Headings>, bool)>,
 }
 
@@ -274,26 +274,27 @@ impl Lines {
     }
 }
 
-/// The numbers of a line; the error is a word that is none.
+/// Parses the numbers of a line; the error is the first word that is not a number.
 fn numbers(line: &str) -> Result<Vec<f64>, &str> {
     let mut numbers = Vec::with_capacity(NUMBERS);
     for word in line.split_ascii_whitespace() {
-        // Some locales write a comma.
+        // Some locales use a decimal comma.
         let other = || word.parse().or_else(|_| word.replace(',', ".").parse()).ok();
         numbers.push(decimal(word.as_bytes()).or_else(other).ok_or(word)?);
     }
     Ok(numbers)
 }
 
-/// As many as a line of `iostat -x` has, about.
+/// Approximate count of numbers in a line of `iostat -x`.
 const NUMBERS: usize = 24;
-/// Up to this many digits, and the power of ten, are exact: their quotient is the number next to
-/// what is written.
+/// With up to this many digits, the digits and the power of ten are exact, so their quotient is the
+/// double nearest to the written number.
 const EXACT: usize = 15;
 const TENS: [f64; EXACT + 1] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
 
-/// A number that is written as digits, with a point or without: a line has two dozen.
+/// Parses a number of digits with an optional decimal point: the fast path, as a line has two
+/// dozen.
 fn decimal(word: &[u8]) -> Option<f64> {
     let (mut whole, mut digits, mut point) = (0_u64, 0, None);
     for byte in word {
@@ -310,7 +311,7 @@ fn decimal(word: &[u8]) -> Option<f64> {
     (digits > 0).then(|| whole as f64 / TENS[behind])
 }
 
-/// `Linux 6.18.44 (name) <tab> 2026-11-22 <tab> _x86_64_ <tab> (2 CPU)`.
+/// Parses `Linux 6.18.44 (name) <tab> 2026-11-22 <tab> _x86_64_ <tab> (2 CPU)`.
 fn host_of(line: &str) -> Host {
     let between = |open: char, close: char, part: &str| {
         let rest = part.split_once(open)?.1;
@@ -404,7 +405,7 @@ impl<'a, 's> Intervals<'a, 's> {
     }
 }
 
-/// iostat counts guests with `user` and interrupts with `system`.
+/// Returns the row of the host. iostat counts guests with `user` and interrupts with `system`.
 fn processors(figures: &Figures<'_>, count: f64) -> IntervalRow {
     let mut row = IntervalRow::new(&host::SCHEMA, "");
     for (column, key) in [
@@ -421,7 +422,7 @@ fn processors(figures: &Figures<'_>, count: f64) -> IntervalRow {
 }
 
 fn of_disk(name: &str, mut row: IntervalRow, figures: &Held) -> IntervalRow {
-    // For other devices the kernel counts no flushes, and iostat prints zeros.
+    // For other devices the kernel does not count flushes, and iostat prints zeros.
     let flushes = matches!(block::kind_by_name(name), Some(DeviceKind::Disk | DeviceKind::Loop));
     for (index, of) in OF_DISK.iter().enumerate() {
         if flushes || !of.column.starts_with("flush_") {

@@ -1,10 +1,10 @@
-//! Turns rates back into the counters they came from.
+//! Turns rates back into the counters that they were derived from.
 //!
-//! A tool prints rounded rates, and times in whole seconds. A counter that moves by rate × time
-//! gives the printed rate again over the same time. Where the true length of an interval differs
-//! from the printed one (1.06 s, not 1 s), it follows from the counts, which are whole numbers: it
-//! is the nearest length, in the hundredths of a second that sysstat uses, with which every printed
-//! rate is a whole count.
+//! A tool prints rounded rates, and times in whole seconds. A counter that grows by rate × time
+//! yields the printed rate again over the same time. If the true length of an interval differs from
+//! the printed one (1.06 s, not 1 s), it can be derived from the counts, which are whole numbers:
+//! it is the nearest length, in the hundredths of a second that sysstat uses, with which every
+//! printed rate is a whole count.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::writer::{empty_row, is_state};
 use super::{Failure, Sink, Snapshot};
 
 const CENTISECOND_NS: u64 = 10_000_000;
-/// How far an interval may be off its printed times, which are in whole seconds.
+/// Largest difference of an interval from its printed times, which are in whole seconds.
 const SLACK_NS: u64 = 1_500_000_000;
 /// The rounding error of two decimals.
 const ROUNDING: f64 = 0.005;
@@ -22,11 +22,11 @@ const ROUNDING: f64 = 0.005;
 /// The value of a column over an interval.
 #[derive(Clone, Debug)]
 pub enum Amount {
-    /// How far a counter moved a second, in its unit.
+    /// Growth of a counter per second, in its unit.
     PerSecond(f64),
-    /// How far a counter moved for each step of another, as the time of each request.
+    /// Growth of a counter for each step of another, such as the time of each request.
     Each(&'static str, f64),
-    /// Where a level stood at the end.
+    /// A level at the end.
     Level(u64),
     Text(String),
 }
@@ -47,7 +47,7 @@ impl IntervalRow {
         Self { schema, object: object.to_owned(), amounts, next: 0 }
     }
 
-    /// Sets a column; none leaves it unmeasured. Columns are found fastest in their order.
+    /// Sets a column; `None` leaves it unmeasured. Setting columns in order is fastest.
     pub fn set(&mut self, column: &str, amount: Option<Amount>) {
         let columns = self.schema.columns;
         let from = |start: usize| columns[start..].iter().position(|it| it.name == column);
@@ -66,7 +66,7 @@ pub struct Span {
     pub from_ns: u64,
     /// Later than `from_ns`.
     pub to_ns: u64,
-    /// Whether its length is the one with which counts are whole.
+    /// Whether its length was derived from whole counts.
     pub exact: bool,
 }
 
@@ -76,15 +76,15 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Starts over at about this time: the time before the next interval is unknown.
+    /// Starts over at about this time: the time until the next interval is unknown.
     pub fn restart(&mut self, at_ns: u64) {
         let after = self.end_ns.map_or(0, |end_ns| end_ns + CENTISECOND_NS);
         self.end_ns = Some(at_ns.max(after));
     }
 
-    /// The interval of about this length that ends at about this time, in which these things were
-    /// counted, each given a second with two decimals. It begins where the one before ended, unless
-    /// something is missing between them.
+    /// Returns the interval of about this length that ends at about this time. `counts` are rates
+    /// of counted events per second, with two decimals. It begins at the end of the previous
+    /// interval, unless there is a gap between them.
     pub fn next(&mut self, stamp_ns: u64, about_ns: u64, counts: &[f64]) -> Span {
         let begins_ns = stamp_ns.saturating_sub(about_ns);
         let from_ns = match self.end_ns {
@@ -97,7 +97,7 @@ impl Timeline {
             (from_ns.saturating_add(found_ns.unwrap_or(about_ns)), found_ns.is_some());
         let span = match to_ns.abs_diff(stamp_ns) {
             0..=SLACK_NS => Span { from_ns, to_ns, exact },
-            // The length found contradicts the clock.
+            // The derived length contradicts the clock.
             _ => Span { from_ns, to_ns: stamp_ns.max(from_ns + CENTISECOND_NS), exact: false },
         };
         self.end_ns = Some(span.to_ns);
@@ -105,8 +105,8 @@ impl Timeline {
     }
 }
 
-/// The length next to `about_ns` with which these rates are whole counts; none when there is none,
-/// or when the interval is so long that any would do.
+/// Returns the length nearest to `about_ns` with which these rates are whole counts; `None` if
+/// there is none, or if the interval is so long that any length would fit.
 fn length_ns(about_ns: u64, counts: &[f64]) -> Option<u64> {
     let about = about_ns / CENTISECOND_NS;
     let fits = |length: &u64| {
@@ -120,10 +120,10 @@ fn length_ns(about_ns: u64, counts: &[f64]) -> Option<u64> {
     Some(found * CENTISECOND_NS)
 }
 
-/// Counters that were made of rates.
+/// Counters reconstructed from rates.
 pub struct Ledger<'a, 's> {
     sink: &'a mut Sink<'s>,
-    /// By probe and object.
+    /// Totals by probe and object.
     known: BTreeMap<&'static str, BTreeMap<String, Totals>>,
     end_ns: Option<u64>,
 }
@@ -131,20 +131,21 @@ pub struct Ledger<'a, 's> {
 struct Totals {
     schema: &'static Schema,
     sums: Vec<i64>,
-    /// Fractions of a step that count later.
+    /// Fractions of a step, carried over to the next one.
     rests: Vec<f64>,
-    /// Its row of the interval that is being added. Of two rows of a name the first counts.
+    /// Index of its row in the interval being added. Of two rows with one name, the first one
+    /// counts.
     row: Option<usize>,
 }
 
 impl<'a, 's> Ledger<'a, 's> {
-    /// Hands what it makes to a sink.
+    /// Creates a ledger that passes its snapshots to a sink.
     pub fn new(sink: &'a mut Sink<'s>) -> Self {
         Self { sink, known: BTreeMap::new(), end_ns: None }
     }
 
-    /// Adds the rows of an interval. An object without a row becomes unknown, and so does time that
-    /// no interval covers.
+    /// Adds the rows of an interval. An object without a row becomes unknown, and so does time not
+    /// covered by any interval.
     pub fn add(&mut self, span: Span, rows: &[IntervalRow]) -> Result<(), Failure> {
         let is_gap = self.end_ns.is_some_and(|end_ns| end_ns != span.from_ns);
         if let Some(end_ns) = self.end_ns.filter(|_| is_gap) {
@@ -178,7 +179,7 @@ impl<'a, 's> Ledger<'a, 's> {
         (self.sink)(Snapshot { at_ns: span.to_ns, readings })
     }
 
-    /// One of every object.
+    /// Returns a reading of every object.
     fn readings(&mut self, cells: impl Fn(&mut Totals) -> Vec<Cell>) -> Vec<Reading> {
         let all = self.known.iter_mut();
         let all = all.flat_map(|(probe, objects)| objects.iter_mut().map(move |it| (*probe, it)));
@@ -214,8 +215,8 @@ impl Totals {
         }
     }
 
-    /// Moves a counter by the whole number nearest to `moved`. The rest counts in the next step,
-    /// unless it is known to be a rounding error.
+    /// Advances a counter by the whole number nearest to `moved`. The rest is carried over to the
+    /// next step, unless it is known to be a rounding error.
     fn step(&mut self, index: usize, moved: f64, exact: bool) {
         let moved = moved + if exact { 0.0 } else { self.rests[index] };
         let whole = moved.round().max(0.0);
@@ -223,7 +224,7 @@ impl Totals {
         self.sums[index] = self.sums[index].saturating_add(whole as i64);
     }
 
-    /// The cells as they stand, with the levels if it is the end of the interval.
+    /// Returns the current cells, including the levels at the end of the interval.
     fn cells(&self, row: &IntervalRow, at_end: bool) -> Vec<Cell> {
         let cell = |(index, amount): (usize, &Option<Amount>)| match amount {
             Some(Amount::Text(text)) => Cell::Text(text.clone()),

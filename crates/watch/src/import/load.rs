@@ -1,5 +1,5 @@
-//! What databases kept of their load: reports of AWR and Statspack, AWR-Miner, CSV. All files are
-//! read into memory, put in order, and become rows of the series of a load.
+//! Load statistics kept by databases: reports of AWR and Statspack, AWR-Miner, CSV. All files are
+//! read into memory, sorted, and converted to rows of the load series.
 
 mod rows;
 
@@ -15,14 +15,14 @@ use blockstone_sys::path;
 
 use super::{ImportError, Snapshot};
 
-/// No report has as many bytes.
+/// No report is this large.
 const FILE_BYTES: u64 = 64 << 20;
-/// Files of a directory at most, and names of files that a recording keeps.
+/// Most files of a directory, and most file names that a recording keeps.
 const FILES: usize = 10_000;
 const NAMED: usize = 8;
-/// As much of a file as shows what it is.
+/// Bytes at the start of a file that suffice to recognise it.
 const SHOWN_BYTES: u64 = 16 << 10;
-/// Reasons that are printed one by one.
+/// Most reasons for skipped files that are listed individually.
 const SKIPS_NAMED: usize = 20;
 
 pub const MADE_BY: &str = "reports of AWR and Statspack, AWR-Miner, CSV of a load";
@@ -34,16 +34,16 @@ pub enum Databases {
     Any,
 }
 
-/// What files say of the loads of databases.
+/// Loads of databases, as read from files.
 pub struct Load {
     pub snapshots: Vec<Snapshot>,
     pub host: Host,
     pub imported: Imported,
-    /// The databases, by the names that objects have.
+    /// The databases, by their names in objects.
     pub databases: Vec<String>,
 }
 
-/// Whether a file, or one of a directory, has the load of a database.
+/// Whether a file, or one in a directory, contains the load of a database.
 pub fn is_load(path: &Path) -> bool {
     if path.is_dir() {
         return files_of(path).is_ok_and(|files| files.iter().any(|file| is_load(file)));
@@ -54,8 +54,8 @@ pub fn is_load(path: &Path) -> bool {
 }
 
 impl Load {
-    /// Reads these files and those of these directories, in any order. One that is not read is
-    /// named, with the reason, among the notes.
+    /// Reads these files and those of these directories, in any order. A skipped file is listed in
+    /// the notes, with the reason.
     pub fn read(
         paths: &[PathBuf],
         keep_names: bool,
@@ -131,7 +131,7 @@ impl Load {
     }
 }
 
-/// Random bytes that are kept nowhere.
+/// Returns random bytes that are not stored anywhere.
 fn salt() -> [u8; 16] {
     let random = || RandomState::new().build_hasher().finish().to_le_bytes();
     let mut salt = [0; 16];
@@ -151,13 +151,13 @@ fn report(path: &Path, names: Names<'_>) -> Result<Report, String> {
     if bytes.contains(&0) {
         return Err("it is binary".to_owned());
     }
-    // Reports of old servers have names in the character set of the database.
+    // Reports of old servers contain names in the character set of the database.
     let text = String::from_utf8_lossy(&bytes);
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     blockstone_import::read(&name, &text, names).map_err(|error| error.to_string())
 }
 
-/// The beginning of a file, decompressed; a truncated one as far as it goes.
+/// Reads the beginning of a file, decompressed; a truncated one as far as possible.
 fn bytes_of(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     match Unpacked::open(path, || true)?.decoded()?.take(most).read_to_end(&mut bytes) {
@@ -166,7 +166,7 @@ fn bytes_of(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
     }
 }
 
-/// The files of a directory, in the order of their names.
+/// Returns the files of a directory, sorted by name.
 fn files_of(path: &Path) -> Result<Vec<PathBuf>, ImportError> {
     let failed = |source| ImportError::Read { path: path.to_owned(), source };
     let mut files = path::entries(path).map_err(failed)?;

@@ -1,5 +1,5 @@
-//! sar's files, as `sadf -j` prints them: rates of each interval. The binary files themselves
-//! differ from version to version.
+//! sar's files, as printed by `sadf -j`: rates of each interval. The binary files themselves differ
+//! between versions.
 
 use blockstone_probe::{block, cpu, host, memory, network};
 use serde_json::{Map, Value};
@@ -105,7 +105,7 @@ fn rows(interval: &Map<String, Value>, head: &Head, disks: &mut Disks) -> Vec<In
     rows
 }
 
-/// Of single disks sar does not tell reads from writes.
+/// Returns the row of all disks together: sar does not separate reads from writes for single disks.
 fn of_all_disks(figures: &Figures<'_>) -> IntervalRow {
     let mut row = IntervalRow::new(&block::TOGETHER, "");
     for (group, [requests, bytes], [rate, sectors]) in [
@@ -168,8 +168,8 @@ fn whole_host(interval: &Map<String, Value>, head: &Head) -> IntervalRow {
     row
 }
 
-/// Processor time of `count` processors. `-u` alone counts guests with `user` and interrupts with
-/// `system`.
+/// Sets the processor time of `count` processors. `-u` alone counts guests with `user` and
+/// interrupts with `system`.
 fn processor(row: &mut IntervalRow, figures: &Figures<'_>, count: f64) {
     row.set("cpu_user_ns", figures.share(&["user", "usr", "guest"], count));
     row.set("cpu_nice_ns", figures.share(&["nice", "gnice"], count));
@@ -251,7 +251,7 @@ fn of_network(network: Option<&Value>) -> Vec<IntervalRow> {
     rows
 }
 
-/// Rates of things that are counted, which the true length of the interval makes whole.
+/// Returns rates of counted events, which the true length of the interval turns into whole numbers.
 fn counts(interval: &Map<String, Value>) -> Vec<f64> {
     let part = |key: &str| interval.get(key).and_then(Value::as_object).map(Figures::Json);
     let switches = part("process-and-context-switch");

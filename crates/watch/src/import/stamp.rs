@@ -4,7 +4,7 @@ use jiff::civil::DateTime;
 use jiff::{Timestamp, tz::TimeZone};
 
 const ZONED: &str = "%Y-%m-%dT%H:%M:%S%z";
-/// Times without: the year first, or as an American locale and the C locale print them.
+/// Formats without a zone: year first, or as printed in an American locale and the C locale.
 const PLAIN: [&str; 5] = [
     "%Y-%m-%d %H:%M:%S",
     "%m/%d/%Y %H:%M:%S",
@@ -16,18 +16,18 @@ const PLAIN: [&str; 5] = [
 pub const NO_ZONE: &str =
     "its times were taken as UTC and its dates as month first: use S_TIME_FORMAT=ISO to avoid this";
 
-/// No later time is read: 2200, so that intervals can be added to it.
+/// Later times are rejected: the year 2200, so that intervals can be added without overflow.
 pub const LATEST_NS: u64 = 7_258_118_400_000_000_000;
 
-/// A printed time in nanoseconds since 1970, and whether it had its zone. Without one it is taken
-/// as UTC. None if it is not a time.
+/// Parses a printed time into nanoseconds since 1970, and whether it had a zone. Without one it is
+/// taken as UTC. `None` if it is not a time.
 pub fn parse(text: &str) -> Option<(u64, bool)> {
     let text = text.trim();
     let ns = |at: Timestamp| u64::try_from(at.as_nanosecond()).ok().filter(|&ns| ns <= LATEST_NS);
     if let Ok(at) = Timestamp::strptime(ZONED, text) {
         return Some((ns(at)?, true));
     }
-    // With two digits a year like 2026 would be 20.
+    // The format with a two-digit year would read 2026 as 20.
     let short_year = text.split(['/', ' ']).nth(2).is_some_and(|year| year.len() == 2);
     let fits = |format: &&&str| format.contains("%y") == (short_year && text.contains('/'));
     let plain = PLAIN.iter().filter(fits).find_map(|f| DateTime::strptime(f, text).ok())?;

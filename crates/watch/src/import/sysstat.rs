@@ -1,5 +1,5 @@
-//! What `sadf -j` and `iostat -o JSON` have in common: a description of the host, and a list of
-//! intervals that may end anywhere.
+//! Common parts of `sadf -j` and `iostat -o JSON`: a description of the host, and a list of
+//! intervals that may be truncated anywhere.
 
 use std::collections::HashMap;
 
@@ -12,26 +12,26 @@ use super::ledger::{Amount, IntervalRow};
 use super::text::Text;
 
 const LIST: &str = "\"statistics\"";
-/// What stands before the intervals is shorter.
+/// Upper bound of the text before the intervals.
 const HEAD_BYTES: usize = 64 << 10;
-/// No interval is longer.
+/// Upper bound of one interval.
 const INTERVAL_BYTES: usize = 64 << 20;
-/// Bytes of what sysstat calls kB.
+/// Bytes of the unit that sysstat calls kB.
 pub const KIB: f64 = 1024.0;
 const SECOND_NS: f64 = 1e9;
 
 /// A document that is read interval by interval.
 pub struct Document<'a> {
     text: &'a mut Text,
-    /// What was read of it, from this byte on not taken.
+    /// The text read so far; the part from byte `at` on is not consumed yet.
     read: String,
     at: usize,
-    /// The line in which that begins.
+    /// The line number at `at`.
     line: usize,
     cut: bool,
 }
 
-/// The line where an interval begins, and its contents.
+/// An interval: the line number of its start, and its contents.
 pub type Interval = (usize, Map<String, Value>);
 
 #[derive(Clone, Debug, Default)]
@@ -81,8 +81,8 @@ impl<'a> Document<'a> {
         Ok((Head(head), document))
     }
 
-    /// The next interval, with the line where it begins; none at the end or where the file is
-    /// truncated.
+    /// Returns the next interval, with the line number of its start; `None` at the end, or if the
+    /// rest of the file is truncated.
     pub fn next(&mut self) -> Result<Option<Interval>, Failure> {
         loop {
             let gap = |c: char| !c.is_whitespace() && c != ',';
@@ -126,7 +126,7 @@ impl<'a> Document<'a> {
         Ok(None)
     }
 
-    /// A note if the end of the file is missing.
+    /// Returns a note if the end of the file is missing.
     pub fn note(&self) -> Option<String> {
         let line = self.line;
         self.cut.then(|| {
@@ -136,7 +136,7 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// Reads a line more; whether there is one.
+    /// Reads one more line; returns whether there was one.
     fn more(&mut self) -> Result<bool, Failure> {
         let Some((_, is_cut, line)) = self.text.next_numbered()? else { return Ok(false) };
         self.read.push_str(line);
@@ -158,7 +158,8 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Finds the end of an object: where as many braces were closed as opened, outside strings.
+/// Finds the end of an object: the point where as many braces were closed as opened, outside
+/// strings.
 #[derive(Debug, Default)]
 struct Braces {
     depth: usize,
@@ -167,7 +168,8 @@ struct Braces {
 }
 
 impl Braces {
-    /// Behind the object, if it ends in these bytes, or behind what is none.
+    /// Returns the position after the object, if it ends in these bytes, or after a byte that does
+    /// not begin one.
     fn end(&mut self, bytes: &[u8]) -> Option<usize> {
         let is_end = |byte: &u8| {
             let escaped = std::mem::take(&mut self.is_escaped);
@@ -188,13 +190,13 @@ fn newlines(text: &str) -> usize {
     text.bytes().filter(|&byte| byte == b'\n').count()
 }
 
-/// An error of the JSON parser without its position.
+/// Returns an error of the JSON parser without its position.
 fn plain(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what).to_owned()
 }
 
-/// Figures of an object, by the names that the tool gives them.
+/// Figures of an object, by the tool's names.
 #[derive(Clone, Copy, Debug)]
 pub enum Figures<'a> {
     Json(&'a Map<String, Value>),
@@ -213,7 +215,7 @@ impl<'a> Figures<'a> {
         (number >= 0.0).then_some(number)
     }
 
-    /// Figures that have a name of their own among these.
+    /// Returns the nested figures with this name.
     pub fn part(&self, key: &str) -> Option<Self> {
         match self {
             Self::Json(object) => object.get(key)?.as_object().map(Self::Json),
@@ -228,19 +230,19 @@ impl<'a> Figures<'a> {
         }
     }
 
-    /// The first of several names that is there, times its size in our unit, as a rate.
+    /// Returns the first of several names that is present, times its factor to our unit, as a rate.
     pub fn rate(&self, names: &[(&str, f64)]) -> Option<Amount> {
         let found = names.iter().find_map(|(key, size)| Some(self.number(key)? * size))?;
         Some(Amount::PerSecond(found))
     }
 
-    /// A level in KiB.
+    /// Returns a level that the tool prints in KiB, in bytes.
     pub fn kib(&self, key: &str) -> Option<Amount> {
         Some(Amount::Level((self.number(key)? * KIB) as u64))
     }
 
-    /// Percentages of the time of `of` things, summed, as time per second. Missing ones are part of
-    /// others.
+    /// Returns the sum of percentages of the time of `of` things, as time per second. Missing ones
+    /// are included in others.
     pub fn share(&self, names: &[&str], of: f64) -> Option<Amount> {
         let found: Vec<f64> = names.iter().filter_map(|key| self.number(key)).collect();
         let sum: f64 = found.iter().sum();
@@ -248,7 +250,7 @@ impl<'a> Figures<'a> {
     }
 }
 
-/// What follows from the names of disks, as long as they are the same.
+/// Properties derived from the names of disks, cached while the names stay the same.
 #[derive(Debug, Default)]
 pub struct Disks {
     names: Vec<String>,
@@ -256,7 +258,7 @@ pub struct Disks {
 }
 
 impl Disks {
-    /// Takes the names of all disks.
+    /// Sets the names of all disks.
     pub fn list<'n>(&mut self, names: impl Iterator<Item = &'n str> + Clone) {
         if names.clone().eq(self.names.iter().map(String::as_str)) {
             return;
@@ -269,7 +271,7 @@ impl Disks {
         self.states = self.names.iter().map(states).collect();
     }
 
-    /// A disk with what follows from its name.
+    /// Returns a row of a disk with the properties derived from its name.
     pub fn row(&self, name: &str) -> IntervalRow {
         let mut row = IntervalRow::new(&block::SCHEMA, name);
         if let Some([kind, beneath]) = self.states.get(name) {

@@ -1,4 +1,4 @@
-//! A file line by line, decompressed, and whether its end is missing.
+//! Reads a file line by line, decompressed, and detects a missing end.
 
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -7,9 +7,9 @@ use blockstone_input::Unpacked;
 
 use super::{Failure, ImportError, foreign};
 
-/// A zero among these first bytes means a binary file.
+/// A zero byte among these first bytes means a binary file.
 const HEAD_BYTES: usize = 512;
-/// As much of a file as shows its format.
+/// Bytes at the start of a file that suffice to recognise its format.
 const SHOWN_BYTES: usize = 64 << 10;
 const BUFFER_BYTES: usize = 256 << 10;
 /// No tool writes longer lines.
@@ -25,7 +25,7 @@ pub struct Text {
     number: usize,
     /// Whether the compressed stream ends in the middle.
     is_stream_cut: bool,
-    /// Whether the last line that was read has no end.
+    /// Whether the last line read has no line ending.
     is_line_cut: bool,
 }
 
@@ -63,7 +63,7 @@ impl Text {
         })
     }
 
-    /// The first lines of a file, or what can be read of them.
+    /// Returns the first lines of a file, or as many as can be read.
     pub fn head(path: &Path) -> Result<String, ImportError> {
         let mut text = Self::open(path)?;
         let mut head = String::new();
@@ -71,7 +71,7 @@ impl Text {
             match text.next_line() {
                 Ok(Some(line)) => head.push_str(line),
                 Err(Failure::File(error)) if head.trim().is_empty() => return Err(error),
-                // An error behind the first lines is found again when all is read.
+                // An error after the first lines is found again when the whole file is read.
                 Ok(None) | Err(_) => break,
             }
             head.push('\n');
@@ -79,13 +79,13 @@ impl Text {
         Ok(head)
     }
 
-    /// The next line, without its end. A truncated compressed file is read as far as it can be
-    /// decompressed.
+    /// Returns the next line, without its line ending. A truncated compressed file is read as far
+    /// as it can be decompressed.
     pub fn next_line(&mut self) -> Result<Option<&str>, Failure> {
         Ok(self.next_numbered()?.map(|(_, _, line)| line))
     }
 
-    /// The next line behind its number and whether it is incomplete.
+    /// Returns the next line, preceded by its number and whether it is incomplete.
     pub fn next_numbered(&mut self) -> Result<Option<(usize, bool, &str)>, Failure> {
         self.line.clear();
         match (&mut self.from).take(LINE_BYTES).read_until(b'\n', &mut self.line) {
@@ -122,7 +122,7 @@ impl Text {
         Ok(Some((self.number, self.is_line_cut, line)))
     }
 
-    /// The number of the line that was read last, from 1.
+    /// Returns the number of the last line read, from 1.
     pub fn number(&self) -> usize {
         self.number
     }

@@ -1,4 +1,4 @@
-//! The recording of what was imported: one phase, rows at the instants of the other tool.
+//! The recording of an import: one phase, with rows at the instants of the other tool.
 
 use std::collections::BTreeMap;
 
@@ -17,18 +17,18 @@ use super::{Import, Snapshot};
 use crate::recorder::{PHASE, whole_phase};
 use crate::settings::Destination;
 
-/// Rows after which they go to disk: some 20 MB in memory.
+/// Rows in a segment: some 20 MB in memory.
 const SEGMENT: usize = 100_000;
 
-/// What a file contains, found before anything is written.
+/// Contents of a file, determined before anything is written.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
-    /// Instants at which something was seen.
+    /// Number of instants with readings.
     pub instants: u64,
-    /// The first of them, in nanoseconds since 1970.
+    /// The first instant, in nanoseconds since 1970.
     pub first_ns: u64,
     pub last_ns: u64,
-    /// By probe: which columns ever had a value.
+    /// For each probe, the columns that ever had a value.
     measured: BTreeMap<&'static str, Vec<bool>>,
 }
 
@@ -62,19 +62,20 @@ impl Contents {
         }
     }
 
-    /// From the first instant to the last.
+    /// Returns the time from the first instant to the last.
     pub fn length_ns(&self) -> u64 {
         self.last_ns - self.first_ns
     }
 
-    /// The series that the recording has. Its ticks are those of the host, which is always there.
+    /// Returns the series of the recording. Its ticks are those of the host, which is always
+    /// present.
     pub fn series(&self) -> Vec<&'static Schema> {
         let wanted =
             |s: &&Schema| s.probe == host::SCHEMA.probe || self.measured.contains_key(s.probe);
         schemas().filter(wanted).collect()
     }
 
-    /// Notes why columns are empty of which it says nothing.
+    /// Notes the reason for empty columns that were not in the import.
     pub fn mark(&self, probes: &mut [ProbeInfo], tool: &str) {
         for info in probes {
             let known = self.measured.get(info.probe.as_str());
@@ -90,7 +91,7 @@ impl Contents {
     }
 }
 
-/// What can be imported.
+/// Returns the schemas that can be imported.
 fn schemas() -> impl Iterator<Item = &'static Schema> {
     let probes = registry::ALL.iter().map(|entry| entry.schema);
     probes.chain([&block::TOGETHER]).chain(OF_LOAD.iter().copied())
@@ -99,10 +100,10 @@ fn schemas() -> impl Iterator<Item = &'static Schema> {
 pub struct Writer<'a> {
     contents: &'a Contents,
     recorder: Recorder,
-    /// The instant of the rows that come, and whether the host was among them.
+    /// The instant of the current rows; `has_host` is whether the host is among them.
     at_ns: Option<u64>,
     has_host: bool,
-    /// What the rows of this instant are about.
+    /// Probe and object of the rows of this instant.
     objects: Vec<(&'static str, String)>,
     rows: usize,
 }
@@ -171,7 +172,7 @@ impl<'a> Writer<'a> {
         self.recorder.close(end)
     }
 
-    /// Every instant needs a row of the host, which makes it a tick.
+    /// Ends an instant. Each needs a row of the host, which makes it a tick.
     fn end_instant(&mut self) -> Result<(), RecordError> {
         let Some(at_ns) = self.at_ns else { return Ok(()) };
         if !std::mem::take(&mut self.has_host) {
@@ -187,13 +188,13 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Wall-clock time, RFC 3339.
+/// Formats wall-clock time as RFC 3339.
 fn instant(at_ns: u64) -> String {
     let at = Timestamp::from_nanosecond(i128::from(at_ns)).unwrap_or(Timestamp::UNIX_EPOCH);
     at.to_string()
 }
 
-/// The storage of the imported machine, about which nothing is known.
+/// Returns the storage of the imported machine, about which nothing is known.
 fn elsewhere() -> StorageTarget {
     let why = "imported: the storage of that machine is unknown";
     StorageTarget {

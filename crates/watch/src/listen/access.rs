@@ -1,5 +1,5 @@
-//! Who may ask: a web page must not reach what listens for this host alone, and other hosts need a
-//! token.
+//! Access control: a web page must not reach an endpoint that only listens locally, and other hosts
+//! need a token.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -14,11 +14,11 @@ use hyper::{HeaderMap, Uri};
 
 use crate::WatchError;
 
-/// As many letters as 128 random bits need in base 64.
+/// Length of 128 random bits in base 64.
 const TOKEN_BYTES_MIN: usize = 22;
 const TOKEN_BYTES_MAX: usize = 4096;
 
-/// Which requests are answered.
+/// Rules for the requests that are answered.
 #[derive(Debug, Default)]
 pub struct Access {
     /// Names of this host besides `localhost` and its addresses.
@@ -28,16 +28,16 @@ pub struct Access {
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// With the text of the answer.
+    /// Contains the text of the answer.
     Host(String),
     Token,
 }
 
 impl Access {
-    /// Checks a request that came to the address `local`.
+    /// Checks a request received at the address `local`.
     ///
     /// A browser that shows a page of `evil.example` sends this name as the host even if the name
-    /// has come to mean an address of ours meanwhile (DNS rebinding).
+    /// now resolves to one of our addresses (DNS rebinding).
     pub fn check(&self, uri: &Uri, headers: &HeaderMap, local: IpAddr) -> Result<(), Refusal> {
         let mut named = false;
         for value in headers.get_all(HOST) {
@@ -71,7 +71,7 @@ impl Access {
     }
 }
 
-/// A name or an address as it stands in a URL, without port.
+/// Checks a name or an address as used in a URL, without port.
 pub fn host_name(text: &str) -> Result<String, String> {
     let address = text.parse::<IpAddr>().is_ok();
     let name = text.parse::<Authority>().is_ok_and(|authority| authority.host() == text);
@@ -82,7 +82,7 @@ pub fn host_name(text: &str) -> Result<String, String> {
     }
 }
 
-/// What a scraper must know.
+/// The secret of a scraper.
 pub struct Token(Vec<u8>);
 
 impl fmt::Debug for Token {
@@ -92,10 +92,10 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// Reads it from a file that nobody else may read.
+    /// Reads the token from a file that other users may not read.
     pub fn read(path: &Path) -> Result<Self, WatchError> {
         let failed = |why: String| WatchError::Token { path: path.to_owned(), why };
-        // With the end of its line.
+        // Two bytes more, for the line ending.
         let text = secret::read(path, Bytes(TOKEN_BYTES_MAX as u64 + 2), Owner::Trusted)
             .map_err(|error| failed(error.to_string()))?;
         let token = text.trim_ascii();
@@ -111,7 +111,7 @@ impl Token {
         Ok(Self(token.to_owned()))
     }
 
-    /// Whether a header `Authorization` has it. How long that takes does not tell where it differs.
+    /// Whether an `Authorization` header contains it. The comparison takes constant time.
     fn is_in(&self, header: &[u8]) -> bool {
         let Some((scheme, given)) = header.split_at_checked(b"Bearer ".len()) else { return false };
         scheme.eq_ignore_ascii_case(b"Bearer ")

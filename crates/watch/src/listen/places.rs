@@ -1,4 +1,4 @@
-//! How many connections there are at once, and which one gives way to the next.
+//! Limits concurrent connections, and chooses the one that gives way to the next.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,18 +8,18 @@ use std::time::Duration;
 use tokio::task::AbortHandle;
 use tokio::time::{self, Instant};
 
-/// How long a connection has its place at least. For those that connect faster the kernel keeps a
-/// queue, in which their requests arrive: a scraper has asked when its turn comes.
+/// Minimum time for a connection to send its request. Faster connections wait in the kernel's
+/// queue, where their requests arrive: a scraper has sent its request when its turn comes.
 const ASKING: Duration = Duration::from_millis(20);
-/// The same for one that asked.
+/// Minimum time for a connection that has sent its request.
 const ANSWERING: Duration = Duration::from_millis(50);
 
-/// What a connection tells of itself.
+/// State that a connection shares with [`Places`].
 #[derive(Clone, Debug, Default)]
 pub struct Place(Arc<AtomicBool>);
 
 impl Place {
-    /// It has asked, and is answered.
+    /// Marks that the request has arrived and is being answered.
     pub fn ask(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -50,7 +50,7 @@ impl Places {
         self.taken.push_back(Taken { task, place, since: Instant::now() });
     }
 
-    /// Waits until there is room for one more, and makes it when the time has come.
+    /// Waits until there is room for one more, and frees a place once its minimum time has passed.
     pub async fn make_room(&mut self) {
         loop {
             self.taken.retain(|taken| !taken.task.is_finished());
@@ -67,7 +67,7 @@ impl Places {
         }
     }
 
-    /// Ends one connection at once.
+    /// Ends one connection immediately.
     pub fn free_one(&mut self) {
         if let Some(index) = self.gives_way() {
             self.free(index);
@@ -80,8 +80,8 @@ impl Places {
         }
     }
 
-    /// The oldest connection that has not asked yet. Those that do not read their answer may hold
-    /// half of the places.
+    /// Returns the oldest connection that has not sent its request. Those that do not read their
+    /// answer may hold half of the places.
     fn gives_way(&self) -> Option<usize> {
         let asked = self.taken.iter().filter(|taken| taken.place.has_asked()).count();
         let too_many_asked = asked > self.most / 2;

@@ -43,7 +43,7 @@ fn metrics_are_where_they_are_said_to_be() {
     }
 }
 
-/// A server that made room for the body that a request announces ended the whole program.
+/// A server that allocated the announced length of a body would abort the whole program.
 #[test]
 fn a_length_that_a_request_claims_is_not_believed() {
     let listener = started();

@@ -1,10 +1,10 @@
-//! What databases kept of their load.
+//! Imports of load statistics kept by databases.
 
 use blockstone_base::database::OF_LOAD;
 
 use super::*;
 
-/// Two instances of which the first has a gap, and its writes are once unknown.
+/// Two instances; the first has a gap, and its writes are unknown once.
 const LOADS: &str = "\
 begin,end,database,instance,reads_per_s,writes_per_s,cpu_s,cores
 2024-05-14T10:00:00,2024-05-14T11:00:00,SALES,1,100,50,360,4
@@ -14,7 +14,8 @@ begin,end,database,instance,reads_per_s,writes_per_s,cpu_s,cores
 2024-05-14T10:30:00,2024-05-14T11:30:00,SALES,2,10,5,36,4
 ";
 
-/// From the rows of a load: the hour of the day in which an interval begins, and requests a second.
+/// From the rows of a load: the hour of the day in which an interval begins, and requests per
+/// second.
 fn loads(history: &History, object: &str) -> Vec<(f64, f64, Option<f64>)> {
     let rows: Vec<_> = history.rows("database_load").filter(|row| row.object == object).collect();
     let interval = |pair: &[blockstone_view::Sample<'_>]| {

@@ -1,5 +1,5 @@
-//! Files of other monitors: what is derived from them is what these monitors print themselves, and
-//! a file that is not whole says so.
+//! Files of other monitors: the derived figures are those that these monitors print themselves, and
+//! an incomplete file is reported as such.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
@@ -24,7 +24,7 @@ fn text(name: &str) -> String {
     fs::read_to_string(fixture(name)).unwrap()
 }
 
-/// The recording of a file, and what was noted on the way.
+/// Returns the recording of a file, with the notes of the import.
 fn imported(path: &Path) -> (Recording, History, Vec<String>) {
     let dir = tempfile::tempdir().unwrap();
     let import = Import::read(&[path.to_owned()]).unwrap();
@@ -35,7 +35,7 @@ fn imported(path: &Path) -> (Recording, History, Vec<String>) {
     (recording, history, import.notes().to_vec())
 }
 
-/// The same of a text, under a name.
+/// Imports a text under a file name.
 fn imported_text(name: &str, text: &[u8]) -> Result<(History, Vec<String>), ImportError> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(name);
@@ -47,7 +47,7 @@ fn imported_text(name: &str, text: &[u8]) -> Result<(History, Vec<String>), Impo
     Ok((history, import.notes().to_vec()))
 }
 
-/// What sar printed of each interval as JSON.
+/// Returns the intervals that sar printed as JSON.
 fn reported(text: &str) -> Vec<serde_json::Value> {
     let document: serde_json::Value = serde_json::from_str(text).unwrap();
     document["sysstat"]["hosts"][0]["statistics"].as_array().unwrap().clone()
@@ -58,7 +58,7 @@ fn intervals(history: &History) -> Vec<Interval<'_>> {
     ticks.windows(2).map(|pair| history.interval(pair[0], pair[1])).collect()
 }
 
-/// One figure of a view's row.
+/// Returns one figure of a view's row.
 fn figure(interval: &Interval<'_>, view: &str, row: &str, key: &str) -> f64 {
     let view = registry::find(view).unwrap();
     let table = view.table(interval).unwrap();
@@ -76,7 +76,7 @@ fn near(ours: f64, theirs: f64, rounding: f64, what: &str) {
     assert!((ours - theirs).abs() <= rounding + 1e-6, "{what}: {ours}, and they print {theirs}");
 }
 
-/// Rows of a printed table with one heading, by the names of its columns.
+/// Returns the rows of a printed table with one heading, by its column names.
 fn printed(text: &str, separator: char) -> Vec<Vec<(String, String)>> {
     let mut headings: Vec<String> = Vec::new();
     let mut rows = Vec::new();
@@ -202,7 +202,7 @@ fn what_sar_printed_as_json_gives_the_figures_that_it_prints_as_text() {
     }
 }
 
-/// Every figure of a disk that iostat prints and a view derives.
+/// Compares every figure of a disk that iostat prints and a view derives.
 fn same_as_iostat(interval: &Interval<'_>, name: &str, theirs: impl Fn(&str) -> f64) {
     let of = |key| figure(interval, "disks", name, key);
     let check = |what, ours, by| near(ours, theirs(what), by, &format!("{name} {what}"));
@@ -223,7 +223,7 @@ fn same_as_iostat(interval: &Interval<'_>, name: &str, theirs: impl Fn(&str) -> 
     check("wrqm/s", merges, 0.005);
 }
 
-/// The reports of iostat's JSON but the first, which is about all the time before.
+/// Returns the reports of iostat's JSON except the first, which covers all the time before.
 fn reports(text: &str) -> Vec<serde_json::Value> {
     let document: serde_json::Value = serde_json::from_str(text).unwrap();
     let list = &document["sysstat"]["hosts"][0]["statistics"];
@@ -242,7 +242,7 @@ fn same_as_json(history: &History, reports: &[serde_json::Value]) {
         let of = |column| interval.share("host", "", column).unwrap() / cpus;
         near(of("cpu_user_ns"), report["avg-cpu"]["user"].as_f64().unwrap(), 0.005, "user");
         near(of("cpu_system_ns"), report["avg-cpu"]["system"].as_f64().unwrap(), 0.005, "system");
-        // Interrupts are in `system`, so the shares are of all time all the same.
+        // Interrupts are part of `system`, so the shares still add up to all time.
         let idle = figure(interval, "host", "", "cpu_idle_share") * 100.0;
         near(idle, report["avg-cpu"]["idle"].as_f64().unwrap(), 0.02, "idle");
     }
@@ -283,7 +283,7 @@ fn iostats_text_says_the_same_as_its_json() {
 
 #[test]
 fn the_columns_of_an_old_iostat_are_known() {
-    // The layout of sysstat 10, as enterprise Linux 7 has it.
+    // The layout of sysstat 10, as in enterprise Linux 7.
     let report = |time: &str, reads: &str| {
         format!(
             "06/05/2026 {time} PM\navg-cpu:  %user   %nice %system %iowait  %steal   %idle\n\
@@ -310,7 +310,7 @@ fn the_columns_of_an_old_iostat_are_known() {
 
 #[test]
 fn a_length_that_is_not_the_printed_one_is_found() {
-    // 202 reads in 1.06 s: 190.57 a second, and 12 KiB each.
+    // 202 reads in 1.06 s: 190.57 per second, and 12 KiB each.
     let report = |second: u32, reads: f64, kb: f64| {
         format!(
             "{{\"timestamp\": \"2026-11-22T10:11:{second}+0000\", \"disk\": [{{\"disk_device\": \
@@ -348,7 +348,7 @@ fn paths_of_an_nvme_disk_count_in_its_place() {
     near(figure(&interval, "disks", "all", "read_ios_per_s"), 42.0, 0.0, "both paths");
 }
 
-/// Each half of a file's intervals as a file of its own.
+/// Writes each half of a file's intervals to its own file.
 fn halves(name: &str, dir: &Path) -> [PathBuf; 2] {
     let whole = text(name);
     [0..3, 4..7].map(|range| {
@@ -432,7 +432,7 @@ fn a_file_is_read_however_it_is_compressed_and_encoded() {
         let (history, notes) = imported_text(name, bytes).unwrap();
         assert_eq!((intervals(&history).len(), notes.len()), (expected, 0), "{name}: {notes:?}");
     }
-    // A short file is a single block, which cannot be decompressed in part.
+    // A short file is a single block, which cannot be partially decompressed.
     refused("cut.zst", &zstd[..zstd.len() - 9], &["decompress with zstd", "hint: copy it again"]);
 }
 
@@ -449,7 +449,7 @@ fn a_file_cut_anywhere_gives_what_is_whole_before_the_cut() {
                 Ok((history, notes)) => {
                     let found = intervals(&history);
                     assert!(found.len() >= last && found.len() <= whole, "{name} {part}");
-                    // Between two reports a text looks as if it ended there.
+                    // Cut between two reports, a text looks complete.
                     let said = !notes.is_empty() || cut.ends_with(b"\n\n");
                     assert!(found.len() == whole || said, "{name} {part}");
                     last = found.len();

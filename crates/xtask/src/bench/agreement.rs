@@ -1,6 +1,7 @@
-//! Whether our figures for a disk are those that fio gives: ours between two runs of fio in each
-//! round. The noise is what fio shows against itself within a round: the largest ratio of its two
-//! runs, either way. Ours agrees when its median ratio to the mean of the two lies within that.
+//! Checks that our figures for a disk agree with fio's: each round has one run of ours between two
+//! of fio. The noise is how far fio disagrees with itself within a round: the largest ratio of its
+//! two runs, either way. Ours agrees if its median ratio to the mean of the two is within that
+//! noise.
 
 use anyhow::Result;
 use blockstone_testkit::{FileKind, ScratchDir};
@@ -14,8 +15,8 @@ const POINTS: &[Load] = &[
     Load { engine: "uring", fio_engine: "io_uring", depth: 16 },
 ];
 
-/// Fio's two runs of a round differ by more than this: the disk was not ours alone, and agreement
-/// within such noise proves nothing.
+/// If fio's two runs of a round differ by more than this, the disk was not ours alone, and
+/// agreement within such noise proves nothing.
 const NOISE_MAX: f64 = 1.25;
 
 const COLUMNS: &[Column] = &[

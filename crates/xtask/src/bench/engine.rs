@@ -1,4 +1,4 @@
-//! What an I/O costs on each side.
+//! Cost of an I/O on each side.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,15 +12,15 @@ use super::turns::{self, Tally};
 use super::{Extent, Options};
 use crate::goals::{Column, Goal, Point, Results, column};
 
-/// Our user time an I/O is at most this part of fio's.
+/// Maximum ratio of our user time per I/O to fio's.
 const USER_RATIO_GOAL: f64 = 0.5;
-/// Our processor time an I/O, in the kernel and in all, is at most this multiple of fio's with
-/// io_uring: the ring is set up and entered in the cheapest way the kernel has.
+/// Maximum ratio of our processor time per I/O, in the kernel and in total, to fio's with io_uring:
+/// the ring is set up and entered in the cheapest way the kernel has.
 const CPU_RATIO_GOAL: f64 = 1.0;
-/// Our IOPS are at least this multiple of fio's on zram.
+/// Minimum ratio of our IOPS to fio's on zram.
 const IOPS_RATIO_GOAL: f64 = 1.2;
 
-/// A device in memory, where no device waits.
+/// A device in memory, where nothing waits for hardware.
 const ZRAM: &str = "zram";
 
 const POINTS: &[Load] = &[
@@ -31,12 +31,12 @@ const POINTS: &[Load] = &[
     Load { engine: "uring", fio_engine: "io_uring", depth: 64 },
 ];
 
-/// A point on a device, and what the sides did there.
+/// Results of all sides at one point on one device.
 struct Cell<'a> {
     device: &'static str,
     path: &'a Path,
     point: Load,
-    /// Ours, fio, and fio once more: how far two of the same differ.
+    /// Ours, fio, and fio once more, to show how far two runs of the same side differ.
     tallies: [Tally; 3],
 }
 

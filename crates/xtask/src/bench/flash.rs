@@ -1,4 +1,4 @@
-//! How many flash pages a second the simulator of flash devices writes, and in how much memory.
+//! Flash pages per second that the flash device simulator writes, and the memory it takes.
 
 use std::process::Command;
 
@@ -10,14 +10,14 @@ use super::{Options, median};
 use crate::goals::{Column, Goal, Point, Results, column};
 use crate::workspace::output_of;
 
-/// What is run, its least rate in millions of flash pages a second, and what it is called.
+/// Argument, minimum rate in millions of flash pages per second, and name of each run.
 const SIDES: &[(&str, f64, &str)] = &[
     ("exact", 60.0, "mapping tables"),
     ("timed", 30.0, "mapping tables, 64 dies, histograms"),
     ("counts", 200.0, "valid counts"),
     ("timed-counts", 30.0, "valid counts, 64 dies, histograms"),
 ];
-/// Of tables, for each GiB that the host sees.
+/// Maximum memory of the tables, in MiB per GiB that the host sees.
 const MEMORY_MIB_PER_GIB: f64 = 2.5;
 
 const COLUMNS: &[Column] = &[

@@ -1,6 +1,6 @@
-//! What the miniature instance costs: cached visits, physical reads beside a bare pread of the same
-//! size in the same run, and commits beside log writes as sessions are added. Measured by the bench
-//! of its own crate, built as users get it, and held against the goals here.
+//! Cost of the miniature instance: cached visits, physical reads compared with a bare pread of the
+//! same size in the same run, and commits compared with log writes as sessions are added. Measured
+//! by the bench of its own crate, built as users get it, and checked against the goals here.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
@@ -11,16 +11,17 @@ use super::Options;
 use crate::goals::{Column, Goal, Point, Results, column};
 use crate::workspace::{cargo, line};
 
-/// Visits of cached blocks a second that a core makes at least.
+/// Minimum visits of cached blocks per second and core.
 const VISITS_GOAL: f64 = 3e6;
-/// Processor time of a physical read beside that of a bare pread.
+/// Maximum ratio of the processor time of a physical read to that of a bare pread.
 const CPU_RATIO_GOAL: f64 = 1.25;
-/// Log writes of a thousand committers beside those of one: a log write is a group of commits.
+/// Maximum ratio of log writes with a thousand committers to those with one: a log write is a group
+/// of commits.
 const LOG_WRITES_RATIO_GOAL: f64 = 1.1;
-/// The log writer waits for a processor for at most this share of the time, whatever runs.
+/// Maximum share of the time that the log writer waits for a processor, whatever else runs.
 const RUN_QUEUE_RATIO_GOAL: f64 = 0.25;
 
-/// Which parts of the bench have goals.
+/// Parts of the bench that have goals.
 const PARTS: &str = "cached,physical,committers,crowd";
 
 const COLUMNS: &[Column] = &[
@@ -33,7 +34,7 @@ const COLUMNS: &[Column] = &[
     column("log_writer_run_queue_ratio", "log writer\nin run queue", 3),
 ];
 
-/// What was measured, in the order in which it was, with its figures.
+/// Points in the order in which they were measured, each with its figures.
 type Figures = Vec<(String, BTreeMap<String, f64>)>;
 
 pub fn run(options: &Options) -> Result<Results> {
@@ -49,7 +50,7 @@ pub fn run(options: &Options) -> Result<Results> {
     conclude(&figures(&text)?)
 }
 
-/// The lines `figure`, point, name and value, separated by tabs.
+/// Parses lines of `figure`, point, name and value, separated by tabs.
 fn figures(text: &str) -> Result<Figures> {
     let mut found = Figures::new();
     for line in text.lines() {

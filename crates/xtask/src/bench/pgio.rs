@@ -1,37 +1,38 @@
-//! What a block costs PostgreSQL when Blockstone asks for it, beside what it costs when pgio does,
-//! and what asking costs: our process beside the sessions of the server that it keeps busy.
+//! Cost to PostgreSQL of a block that Blockstone asks for, compared with one that pgio asks for,
+//! and the cost of asking: our process compared with the server's sessions that it keeps busy.
 //!
 //! **Whose is what.** pgio is Kevin Closson's "SLOB for PostgreSQL", version 1.0 of 2019, Apache
 //! License 2.0, <https://github.com/therealkevinc/pgio>. *Its own* are:
 //!
-//! - the query, word by word: `SELECT sum(scratch) FROM … WHERE mykey BETWEEN … AND …`, a text put
-//!   together with the keys in it and run by `EXECUTE … INTO` in PL/pgSQL (`pgio.sql`);
+//! - the query, word for word: `SELECT sum(scratch) FROM … WHERE mykey BETWEEN … AND …`, a text
+//!   assembled with the keys in it and run by `EXECUTE … INTO` in PL/pgSQL (`pgio.sql`);
 //! - the loop around it: until its time is up, in one transaction, it draws a first key from 1 to
-//!   the scale without the work unit with a function of its own in PL/pgSQL (`pgio_get_rand.sql`),
-//!   and takes the time of each select;
-//! - the work unit of 255 (`pgio.conf`), which visits 256 rows because `BETWEEN` counts both ends;
+//!   the scale minus the work unit with a PL/pgSQL function of its own (`pgio_get_rand.sql`), and
+//!   times each select;
+//! - the work unit of 255 (`pgio.conf`), which visits 256 rows because `BETWEEN` includes both
+//!   ends;
 //! - the tables (`setup.sh`): `mykey` and `scratch` bigint, `filler` char(1024) full of X, fill
-//!   factor 10 and with it one row a block, an index on `mykey` that is not unique, rows in the
-//!   order of `scratch`, which is random;
-//! - sessions of psql, and settings as the server has them;
-//! - what is counted: `blks_read` of `pg_stat_database`.
+//!   factor 10 and so one row per block, a non-unique index on `mykey`, rows in the order of
+//!   `scratch`, which is random;
+//! - sessions of psql, with the server's settings as they are;
+//! - the counter: `blks_read` of `pg_stat_database`.
 //!
 //! *Ours* are the text of the functions and of the loading, without updates, quotas and session
 //! totals; the number of schemas and sessions; `VACUUM (FREEZE, ANALYZE)` and a checkpoint after
-//! loading, as our own target does it (pgio leaves hint bits to its first run and the plan to
-//! chance, so this is in its favour); a look at all rows and a call to warm up before the one that
-//! counts; the processor time of its sessions.
+//! loading, as in our own target (pgio leaves hint bits to its first run and the plan to chance, so
+//! this is in its favour); a scan of all rows and a warm-up call before the one that counts; the
+//! processor time of its sessions.
 //!
-//! **How it is compared.** One private server of PostgreSQL 15 is started.
-//! Both sides have as many schemas, sessions and blocks, more than shared buffers hold, so that
-//! blocks are read, from the page cache. Our side is the released program; its blocks and the
-//! processor time of its sessions are its own figures for its window, at whose edges all work. The
-//! server counts a transaction's blocks when that ends: the window of pgio is one call in all
-//! sessions, with both edges in the silence around it, and so both counts cover the same work.
+//! **How it is compared.** One private PostgreSQL 15 server is started. Both sides have the same
+//! number of schemas, sessions and blocks, more than shared buffers hold, so that blocks are read,
+//! from the page cache. Our side is the released program; its blocks and the processor time of its
+//! sessions are its own figures for its window, at whose edges all sessions are working. The server
+//! counts a transaction's blocks when the transaction ends, so pgio's window is one call in all
+//! sessions, with both edges in the silence around it; both counts therefore cover the same work.
 //! pgio's plan is the server's choice, a bitmap heap scan with prefetch; a column shows the same
-//! without prefetch, in which there is no goal.
+//! without prefetch, for which there is no goal.
 //!
-//! Our process is looked at from outside: the processor time of its threads, over the window.
+//! Our process is observed from outside: the processor time of its threads, over the window.
 
 mod psql;
 
@@ -53,26 +54,26 @@ use super::{Extent, Options, median};
 use crate::goals::{Column, Goal, Point, Results, column};
 use crate::workspace::line;
 
-/// Our blocks a CPU-second beside those of pgio.
+/// Minimum ratio of our blocks per CPU-second to pgio's.
 const RATIO_GOAL: f64 = 1.0;
-/// Our process takes at most this share of what the sessions of the server take.
+/// Maximum processor time of our process, as a share of that of the server's sessions.
 const CLIENT_RATIO_GOAL: f64 = 0.1;
 
 /// Schemas of each side, with one session each.
 const SCHEMAS: u64 = 2;
-/// Rows, and with them blocks, that a select visits.
+/// Rows, and so blocks, that a select visits.
 const WORK_UNIT: u64 = 256;
 const BLOCK_BYTES: u64 = 8192;
-/// Both the server's and our program's default.
+/// Default of both the server and our program.
 const SHARED_BUFFERS: Bytes = Bytes::mib(128);
-/// A schema of ours where shared buffers hold all of them.
+/// Size of one of our schemas when shared buffers hold all of them.
 const SMALL_SCHEMA: Bytes = Bytes::mib(24);
-/// More of the blocks than this from the disk is no test of processor time.
+/// With a larger share of the blocks read from the disk, the run does not test processor time.
 const DISK_RATIO_MAX: f64 = 0.01;
 
-/// How often a side is tried before that is an error.
+/// Attempts per side before a failure is an error.
 const ATTEMPTS: u32 = 3;
-/// How often our process is looked at.
+/// Interval at which our process is sampled.
 const LOOK: Duration = Duration::from_millis(20);
 
 const COLUMNS: &[Column] = &[
@@ -84,10 +85,10 @@ const COLUMNS: &[Column] = &[
     column("buffered_client_ratio", "client ÷ server,\nshared buffers", 4),
 ];
 
-/// What pgio's own functions do for a select, in our words but for the query.
+/// Our rewrite of what pgio's own functions do for a select; only the query is unchanged.
 const FUNCTIONS: &str = include_str!("pgio/functions.sql");
 
-/// Blocks that were read, and what the sessions took for that.
+/// Blocks read, and the processor time that the sessions spent on them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Work {
     blocks: f64,
@@ -159,7 +160,7 @@ pub fn run(options: &Options) -> Result<Results> {
         let (ours, [pgio, without_prefetch]) = if number % 2 == 1 {
             (ours()?, both()?)
         } else {
-            // Who comes first in a round takes turns.
+            // The sides take turns to go first in a round.
             let both = both()?;
             (ours()?, both)
         };
@@ -177,7 +178,7 @@ pub fn run(options: &Options) -> Result<Results> {
     conclude(&done)
 }
 
-/// Measures a side, and once more if that fails, for example because the page cache was dropped.
+/// Measures a side, retrying if that fails, for example because the page cache was dropped.
 fn attempt<T>(side: &str, measure: impl Fn() -> Result<T>) -> Result<T> {
     for _ in 1..ATTEMPTS {
         match measure() {
@@ -210,13 +211,13 @@ fn conclude(rounds: &[Round]) -> Result<Results> {
     Ok(Results { columns: COLUMNS, points: (1..).zip(rounds).map(point).collect(), goals })
 }
 
-/// The side of pgio: its tables, loaded.
+/// pgio's side, with its tables loaded.
 struct Pgio<'a> {
     server: &'a PostgresServer,
     scale: u64,
 }
 
-/// What is counted at an edge of pgio's window.
+/// Counters at an edge of pgio's window.
 #[derive(Clone, Copy, Debug)]
 struct Edge {
     read: u64,
@@ -262,8 +263,8 @@ impl<'a> Pgio<'a> {
         Ok(plan.lines().map(str::trim).collect::<Vec<_>>().join(" "))
     }
 
-    /// Its selects for `seconds` in fresh sessions, which prefetch this many blocks, or as the
-    /// server does by default.
+    /// Runs pgio's selects for `seconds` in fresh sessions that prefetch this many blocks, or the
+    /// server's default number if it is empty.
     fn run(&self, seconds: u32, prefetch: &str) -> Result<Work> {
         let options = match prefetch {
             "" => String::new(),
@@ -275,7 +276,7 @@ impl<'a> Pgio<'a> {
             sessions.push(Psql::connect(self.server, &options)?);
         }
         for schema in 1..=SCHEMAS {
-            // The page cache may have lost it meanwhile.
+            // The page cache may have dropped the table meanwhile.
             control.ask(&format!("SELECT count(filler) FROM pgio{schema}"))?;
         }
         self.call(&mut sessions, seconds.div_ceil(2))?;
@@ -292,7 +293,8 @@ impl<'a> Pgio<'a> {
         Ok(Work { blocks: blocks as f64, cpu_ns: (after.cpu_ns - before.cpu_ns) as f64 })
     }
 
-    /// One transaction in each session, at the same time; how many selects that were.
+    /// Runs one transaction in each session, all at the same time, and returns the number of
+    /// selects.
     fn call(&self, sessions: &mut [Psql], seconds: u32) -> Result<u64> {
         let (scale, work_unit) = (self.scale, WORK_UNIT - 1);
         for (schema, session) in (1..).zip(sessions.iter_mut()) {
@@ -343,11 +345,12 @@ struct Client<'a> {
 }
 
 impl Client<'_> {
-    /// A run on schemas of `scale` blocks, which `reads` blocks or finds all in shared buffers.
+    /// Runs our program on schemas of `scale` blocks. `reads` says whether blocks are read or are
+    /// all found in shared buffers.
     fn run(&self, scale: u64, reads: bool) -> Result<Ours> {
         let dir = self.server.dir();
         let [recording, answer, said] = ["recording", "answer", "said"].map(|name| dir.join(name));
-        // A run that failed may have left one.
+        // A failed run may have left one behind.
         let _ = fs::remove_dir_all(&recording);
         let mut command = Command::new(&self.binary);
         command.args(["run", "--json", "--quiet", "--update-pct", "0", "--target"]);
@@ -365,7 +368,7 @@ impl Client<'_> {
         let child = command.spawn().with_context(|| format!("start {}", line(&command)))?;
         let (code, looks) = watch(child)?;
         let said = fs::read_to_string(said)?;
-        // That a memory test is no test of a disk is what exit code 3 says here.
+        // Here, exit code 3 says that a memory test is not a test of a disk.
         ensure!(matches!(code, Some(0 | 1 | 3)), "`{}` failed: {}", line(&command), said.trim());
         let document = serde_json::from_slice(&fs::read(answer)?).context("read its answer")?;
         let manifest = fs::read(recording.join("manifest.json")).context("read its manifest")?;
@@ -381,10 +384,10 @@ impl Client<'_> {
     }
 }
 
-/// When, by the clock on the wall, and the processor time of all threads until then.
+/// Wall-clock time in nanoseconds, and the processor time of all threads up to then.
 type Look = (i128, f64);
 
-/// Looks at a process until it ends; its exit code, and what was seen.
+/// Samples a process until it ends; returns its exit code and the samples.
 fn watch(mut child: Child) -> Result<(Option<i32>, Vec<Look>)> {
     let (root, pid) = (Path::new("/"), child.id());
     let mut looks = Vec::new();
@@ -400,7 +403,7 @@ fn watch(mut child: Child) -> Result<(Option<i32>, Vec<Look>)> {
     }
 }
 
-/// Blocks and processor time of the sessions in the window, and bytes that the disk gave.
+/// Returns blocks and processor time of the sessions in the window, and bytes read from the disk.
 fn figures(document: &Value) -> Result<(Work, u64)> {
     let stop = document["window"]["stop"].as_str().unwrap_or("nothing");
     ensure!(stop == "time-limit", "find a whole window in its answer: {stop} ended it");
@@ -418,7 +421,7 @@ fn figures(document: &Value) -> Result<(Work, u64)> {
     Ok((Work { blocks, cpu_ns }, disk_bytes as u64))
 }
 
-/// Begin and end of the window of selects, by the clock on the wall.
+/// Returns the start and end of the window of selects, in wall-clock time.
 fn window(manifest: &Value) -> Option<[i128; 2]> {
     let started: Timestamp = manifest["started_at"].as_str()?.parse().ok()?;
     let phase = manifest["phases"].as_array()?.iter().find(|phase| phase["group"] == "workload")?;
@@ -426,7 +429,7 @@ fn window(manifest: &Value) -> Option<[i128; 2]> {
     Some([edge("window_start_ns")?, edge("window_end_ns")?])
 }
 
-/// Processor time between two instants, straight lines between the looks.
+/// Returns the processor time between two instants, interpolated linearly between samples.
 fn spent(looks: &[Look], [begin, end]: [i128; 2]) -> Option<f64> {
     let at = |instant: i128| {
         let after = looks.iter().position(|(when, _)| *when >= instant)?;

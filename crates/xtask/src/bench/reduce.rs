@@ -1,6 +1,6 @@
-//! How fast duplicates and compression are counted: bytes for a second of a processor from the page
-//! cache, beside duperemove on the same files, and from disk beside the sequential rate that a
-//! calibration finds there.
+//! Rate at which duplicates and compressibility are counted: bytes per second of processor time
+//! from the page cache, compared with duperemove on the same files, and from disk, compared with
+//! the sequential rate that a calibration finds there.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,9 +22,9 @@ struct Side {
     name: &'static str,
     /// The data set, as `blockstone reduce --generate` makes it.
     data: &'static str,
-    /// Our options; duperemove's turn where there are none.
+    /// Our options; `None` for duperemove.
     options: Option<&'static str>,
-    /// Least rate for a second of a processor, in GB/s.
+    /// Minimum rate per second of processor time, in GB/s.
     least: Option<f64>,
 }
 
@@ -56,7 +56,7 @@ const SIDES: &[Side] = &[
     Side { name: "duperemove -b 8K, hashing", data: "random", options: None, least: None },
 ];
 
-/// Of the sequential rate that a calibration finds.
+/// Minimum share of the sequential rate that a calibration finds.
 const DISK_GOAL: f64 = 0.95;
 
 pub fn run(options: &Options) -> Result<Results> {
@@ -132,7 +132,8 @@ impl Data {
     }
 }
 
-/// GB for a second of a processor and for a second of time, starting and stopping included.
+/// Returns GB per second of processor time and per second of elapsed time, including start and
+/// exit.
 fn rates(side: &Side, binary: &Path, data: &Data) -> Result<(f64, f64)> {
     let dir = data.dir(side.data);
     let mut command = if let Some(options) = side.options {
@@ -154,7 +155,7 @@ fn rates(side: &Side, binary: &Path, data: &Data) -> Result<(f64, f64)> {
     Ok((gb / (usage.cpu_ns() as f64 / 1e9), gb / elapsed_s))
 }
 
-/// Reads all files once, so that the page cache has them.
+/// Reads all files once to bring them into the page cache.
 fn warm(dir: &Path) -> Result<()> {
     for entry in std::fs::read_dir(dir)? {
         let mut file = std::fs::File::open(entry?.path())?;
@@ -163,7 +164,7 @@ fn warm(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What a scan of one block size reads past the page cache, in GB/s.
+/// Returns the rate at which a scan of one block size reads past the page cache, in GB/s.
 fn disk_rate(binary: &Path, data: &Data) -> Result<f64> {
     let mut command = Command::new(binary);
     command
@@ -176,13 +177,13 @@ fn disk_rate(binary: &Path, data: &Data) -> Result<f64> {
     Ok(data.bytes as f64 / 1e9 / elapsed_s)
 }
 
-/// What a calibration finds that the same file can be read with, in GB/s.
+/// Returns the rate at which a calibration finds the same file can be read, in GB/s.
 fn calibrated_rate(binary: &Path, data: &Data) -> Result<f64> {
     let runs = data.place.join("runs");
     let mut command = Command::new(binary);
     command.args(["calibrate", "--quick", "--json", "--quiet", "--runs-dir"]).arg(&runs);
     command.arg(data.file());
-    // A verdict may condemn the figures (3); here only the rate is wanted.
+    // A verdict may condemn the figures (exit code 3); only the rate is wanted here.
     let output = command.output().with_context(|| format!("start {}", line(&command)))?;
     let document: Value = serde_json::from_slice(&output.stdout)
         .with_context(|| format!("read the output of {}", line(&command)))?;

@@ -1,4 +1,4 @@
-//! All comparisons. Adding one is a file and a line here.
+//! All comparisons. Adding one takes a file and a line here.
 
 use blockstone_testkit::Need;
 

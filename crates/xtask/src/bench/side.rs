@@ -1,4 +1,4 @@
-//! One side of a comparison at one point: how it is started, and what it says about itself.
+//! One side of a comparison at one point: how it is started, and what it reports.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::workspace::line;
 
-/// Longer than any comparison: a standing side is ended from outside.
+/// Longer than any comparison; a standing side is ended from outside.
 const STANDING_SECONDS: u32 = 86_400;
 
 /// Random direct reads of 8 KiB.
@@ -24,22 +24,22 @@ pub struct Load {
 
 #[derive(Clone, Debug)]
 pub enum Side {
-    /// Our engine, by the path of the built example `points`.
+    /// Our engine, as the path of the built example `points`.
     Ours(PathBuf),
-    /// fio, set up as well as it can be for this.
+    /// fio, set up as well as it can be for this load.
     Fio,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
-    /// Reads a second, as the side counts them.
+    /// Reads per second, as the side counts them.
     pub iops: f64,
-    /// Median latency, as the side times it.
+    /// Median latency, as the side measures it.
     pub latency_ns_p50: f64,
 }
 
 impl Load {
-    /// As the field writes it.
+    /// Returns engine and concurrency in the usual notation of the field.
     pub fn name(&self) -> String {
         let sign = if self.engine == "psync" { "x" } else { "d" };
         format!("{} {sign}{}", self.engine, self.depth)
@@ -47,7 +47,7 @@ impl Load {
 }
 
 impl Side {
-    /// Our side, built as users get it.
+    /// Builds our side as users get it.
     pub fn ours() -> Result<Self> {
         let package = ["--release", "--package", "blockstone-engine", "--example", "points"];
         Ok(Self::Ours(build(&package)?))
@@ -73,8 +73,8 @@ impl Side {
         Ok(Measured { iops, latency_ns_p50 })
     }
 
-    /// The command that reads at `point` from `target` for as long as a comparison could take, all
-    /// of it in one process.
+    /// Returns the command that reads at `point` from `target` for longer than any comparison
+    /// takes, all of it in one process.
     pub fn standing(&self, point: Load, target: &Path) -> Command {
         let mut command = self.command(point, target, STANDING_SECONDS);
         if matches!(self, Self::Fio) {
@@ -111,7 +111,7 @@ impl Side {
         }
     }
 
-    /// IOPS, and the median latency in nanoseconds.
+    /// Returns IOPS and the median latency in nanoseconds.
     fn figures(&self, said: &Value) -> Option<(f64, f64)> {
         let (iops, latency) = match self {
             Self::Ours(_) => (&said["iops"], &said["latency_ns_p50"]),

@@ -1,15 +1,15 @@
-//! What a read costs on each side, measured in turns of a few milliseconds.
+//! Cost of a read on each side, measured in turns of some tens of milliseconds.
 //!
-//! The cost of a read at a low depth is bimodal. Where a request is completed on another processor
-//! than the one that waits for it, by a worker of io_uring or by an interrupt, each read pays for
+//! The cost of a read at a low depth is bimodal. If a request is completed on a different processor
+//! from the one that waits for it, by an io_uring worker or by an interrupt, each read pays for
 //! waking a processor; in a virtual machine that costs several times the read itself. The scheduler
-//! chooses, keeps its choice for seconds, and chooses again for every process, so that two runs of
-//! one program can differ by a factor of ten.
+//! chooses, keeps its choice for seconds, and chooses anew for every process, so two runs of one
+//! program can differ by a factor of ten.
 //!
-//! Therefore both sides run all the time, each stopped while another has its turn, and what counts
-//! is the quartile of the cheapest turns: the same placement on both sides.
+//! Therefore both sides run throughout, each stopped while another has its turn, and the result is
+//! the quartile of the cheapest turns: the same placement on both sides.
 //!
-//! User mode and the kernel are told apart by samples at a rate of their own. The kernel's figures
+//! User and kernel time are separated by sampling at a rate of our own. The kernel's figures
 //! (`utime`, `stime`, getrusage(2)) divide the time by what its tick finds 250 times a second, and
 //! a process that sleeps and wakes for each read does not meet the tick at random: they charge fio
 //! with two to three times its user time, which is then missing from its kernel time.
@@ -28,22 +28,22 @@ use blockstone_sys::process;
 use super::side::{Load, Side};
 use crate::workspace::line;
 
-/// How long a side runs before it is measured: after its start, and in each turn.
+/// Time that a side runs before it is measured: after its start, and in each turn.
 const START: Duration = Duration::from_millis(500);
 const SETTLE: Duration = Duration::from_millis(5);
 const TURN: Duration = Duration::from_millis(50);
 
-/// No multiple of the kernel's tick rate. In a virtual machine a sample takes 20 µs: 4 % of the
+/// Not a multiple of the kernel's tick rate. In a virtual machine a sample takes 20 µs: 4 % of the
 /// time, on all sides alike.
 const SAMPLES_PER_SECOND: u32 = 1_999;
 
-/// A read of these sides, in bytes.
+/// Size of a read on these sides, in bytes.
 const READ_BYTES: u64 = 8192;
 
 /// The cheapest quartile.
 const QUARTILE: f64 = 0.25;
 
-/// What a side did in its turns at one point.
+/// Record of a side's turns at one point.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
     turns: Vec<Turn>,
@@ -57,31 +57,30 @@ struct Turn {
     elapsed_ns: u64,
 }
 
-/// How often a side was found on a processor.
+/// Number of samples that found a side on a processor, by mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Samples {
     user: u64,
     kernel: u64,
 }
 
-/// What a read costs on a side, and how many it does.
+/// Cost of a read on a side, and its read rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     pub iops: f64,
-    /// Processor time in all, kernel threads that work in the name of the process included.
+    /// Total processor time, including kernel threads that work on behalf of the process.
     pub cpu_ns: f64,
     pub user_ns: f64,
-    /// In the kernel.
     pub system_ns: f64,
 }
 
-/// A side that runs, or is stopped between its turns; ended when it goes out of scope.
+/// A side that runs, or is stopped between its turns; killed on drop.
 struct Standing {
     child: Child,
     command: String,
 }
 
-/// Gives the sides their turns for `length` a side and adds what they did to their tallies.
+/// Gives each side turns for `length` in total and adds the results to the tallies.
 pub fn take(
     sides: &[&Side],
     point: Load,
@@ -96,7 +95,8 @@ pub fn take(
     let mut sampler = Sampler::start(Path::new("/"), SAMPLES_PER_SECOND)?;
     let turns = (length.as_millis() / TURN.as_millis()).max(1) as usize;
     for number in 0..turns * sides.len() {
-        // The first changes from one round of turns to the next: none profits from drift.
+        // The first side changes from one round of turns to the next, so that none profits from
+        // drift.
         let which = (number + number / sides.len()) % sides.len();
         sampler.drain(|_| ());
         let turn = standing[which].turn()?;
@@ -110,7 +110,7 @@ pub fn take(
 }
 
 impl Samples {
-    /// Adds what was sampled of a process.
+    /// Adds the samples taken of a process.
     fn add(&mut self, sampler: &mut Sampler, process: u32) -> Result<()> {
         let mut lost = 0;
         sampler.drain(|record| match record {
@@ -126,15 +126,17 @@ impl Samples {
 }
 
 impl Tally {
+    /// Returns the cost of a read.
+    ///
     /// # Errors
-    /// When it read nothing.
+    /// If nothing was read.
     pub fn cost(&self) -> Result<Cost> {
         let per_read = |turn: &Turn| turn.cpu_ns as f64 / turn.reads as f64;
         let per_second = |turn: &Turn| turn.reads as f64 / turn.elapsed_ns as f64 * 1e9;
         let cpu_ns = quantile(self.turns.iter().map(per_read).collect(), QUARTILE)?;
         let iops = quantile(self.turns.iter().map(per_second).collect(), 1.0 - QUARTILE)?;
-        // A turn has too few samples in user mode. That is the same work wherever the kernel's half
-        // runs, so the mean of all turns holds for it.
+        // A single turn has too few samples in user mode. That work is the same wherever the
+        // kernel's half runs, so the mean of all turns holds for it.
         let (reads, cpu) = self
             .turns
             .iter()
@@ -145,7 +147,7 @@ impl Tally {
     }
 }
 
-/// The value below which this part of all values is, by nearest rank.
+/// Returns the quantile `part` of the values, by nearest rank.
 fn quantile(mut values: Vec<f64>, part: f64) -> Result<f64> {
     ensure!(!values.is_empty(), "compute a quantile: no turn had a read");
     values.sort_by(f64::total_cmp);
@@ -182,7 +184,7 @@ impl Standing {
         })
     }
 
-    /// Bytes that it had the device read, and its processor time in nanoseconds.
+    /// Returns the bytes that it read from the device, and its processor time in nanoseconds.
     fn consumed(&self) -> Result<[u64; 2]> {
         let path = format!("/proc/{}/io", self.child.id());
         let io = fs::read_to_string(&path).with_context(|| format!("read {path}"))?;
@@ -201,7 +203,7 @@ impl Standing {
 
 impl Drop for Standing {
     fn drop(&mut self) {
-        // Whatever became of it, there is nothing left to do about it here.
+        // If this fails, there is nothing left to do about it here.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

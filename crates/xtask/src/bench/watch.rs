@@ -1,5 +1,5 @@
-//! What watching costs: processor time of recording every layer at one look a second, beside what
-//! else records a host so, in turn, on the machine as it is.
+//! Cost of watching: processor time of recording every layer once a second, compared with other
+//! programs that record a host that way, in turn, on the machine as it is.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ use super::{Options, median};
 use crate::goals::{Column, Goal, Point, Results, column};
 use crate::workspace::{scratch, usage_of};
 
-/// Share of one processor that recording may take.
+/// Maximum share of one processor that recording may take.
 const SHARE_GOAL: f64 = 0.005;
 
 const COLUMNS: &[Column] =
@@ -19,7 +19,8 @@ const COLUMNS: &[Column] =
 
 struct Side {
     name: &'static str,
-    /// The command, given the binary, where its files may go and for how many seconds it runs.
+    /// Builds the command from the binary, the directory for its files and the seconds that it
+    /// runs.
     command: fn(&Path, &Path, u32) -> Command,
 }
 
@@ -29,7 +30,7 @@ const SIDES: [Side; 3] = [
     Side { name: "collectl -sDcmn", command: collectl },
 ];
 
-/// Seconds of a run whose cost is that of starting and stopping.
+/// Seconds of a run that measures the cost of starting and stopping.
 const SHORT: u32 = 2;
 
 pub fn run(options: &Options) -> Result<Results> {
@@ -42,7 +43,7 @@ pub fn run(options: &Options) -> Result<Results> {
         for (side, shares) in SIDES.iter().zip(&mut shares) {
             let short_ns = cpu_ns(side, &binary, &place, SHORT)?;
             let long_ns = cpu_ns(side, &binary, &place, SHORT + seconds)?;
-            // Below zero it says that starting varied more than recording cost.
+            // A negative value means that starting varied more than recording cost.
             shares.push((long_ns as f64 - short_ns as f64) / 1e9 / f64::from(seconds));
         }
     }
@@ -58,7 +59,7 @@ pub fn run(options: &Options) -> Result<Results> {
     Ok(Results { columns: COLUMNS, points: points.collect(), goals: goals.collect() })
 }
 
-/// Processor time of a side that records for some seconds, its files gone afterwards.
+/// Runs a side that records for some seconds, removes its files and returns its processor time.
 fn cpu_ns(side: &Side, binary: &Path, place: &Path, seconds: u32) -> Result<u64> {
     let _ = std::fs::remove_dir_all(place);
     std::fs::create_dir_all(place).with_context(|| format!("create {}", place.display()))?;

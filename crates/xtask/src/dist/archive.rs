@@ -40,8 +40,8 @@ pub struct Style {
 }
 
 impl Style {
-    /// A compressed tar of `files` below `prefix`, which ends in a slash. Each folder has an entry:
-    /// dpkg creates none on its own.
+    /// Returns a compressed tar of `files` below `prefix`, which ends in a slash. Each folder has
+    /// an entry, because dpkg creates none on its own.
     pub fn tar_gz(self, files: &Files, prefix: &str) -> Result<Vec<u8>> {
         let mut entries: BTreeMap<String, Option<&File>> = BTreeMap::new();
         for (path, file) in files {
@@ -81,7 +81,8 @@ impl Style {
         Ok(header)
     }
 
-    /// Without a name and a time in its header, so that equal contents have equal archives.
+    /// Compresses without a name or a time in the header, so that equal contents give equal
+    /// archives.
     pub fn gzip(self, content: &[u8]) -> Result<Vec<u8>> {
         let mut encoder = GzBuilder::new().mtime(0).write(Vec::new(), self.compression);
         encoder.write_all(content)?;

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use super::Release;
 use super::archive::{File, Files};
 
-/// The file's name and contents.
+/// Returns the file's name and contents.
 pub fn package(release: &Release) -> Result<(String, Vec<u8>)> {
     let architecture = architecture(&release.triple)?;
     let files = files(release)?;
@@ -28,7 +28,7 @@ pub fn package(release: &Release) -> Result<(String, Vec<u8>)> {
     Ok((name, package.into_inner()?))
 }
 
-/// Debian's name for the processor of a target.
+/// Returns Debian's name for the processor of a target.
 fn architecture(triple: &str) -> Result<&'static str> {
     match triple.split('-').next() {
         Some("x86_64") => Ok("amd64"),
@@ -67,7 +67,7 @@ fn copyright(release: &Release) -> Vec<u8> {
     text
 }
 
-/// Without `Depends`: the binary is static.
+/// Returns the control file. It has no `Depends`: the binary is static.
 fn control(version: &str, architecture: &str, files: &Files) -> String {
     let bytes: usize = files.values().map(File::size).sum();
     let installed_kib = bytes.div_ceil(1024);

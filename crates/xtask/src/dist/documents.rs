@@ -38,7 +38,7 @@ pub const SHELLS: &[Shell] = &[
     },
 ];
 
-/// What a binary prints about itself.
+/// Documents that a binary prints about itself.
 pub struct Documents {
     pub man: Pages,
     /// A script for each of [`SHELLS`].
@@ -57,7 +57,7 @@ impl Documents {
     }
 }
 
-/// The schema of every document.
+/// Returns the schema of every document.
 fn schemas(binary: &Path) -> Result<Pages> {
     let names = output_of(command(binary).arg("schema"))?;
     let names = names.lines().filter_map(|line| line.split_whitespace().next());
@@ -68,7 +68,7 @@ fn schemas(binary: &Path) -> Result<Pages> {
     names.map(schema).collect()
 }
 
-/// The man page of the command and of each verb.
+/// Returns the man page of the command and of each verb.
 pub fn man_pages(binary: &Path) -> Result<Pages> {
     let dir = ScratchDir::on_disk()?;
     let dir = dir.path();
@@ -83,7 +83,8 @@ pub fn man_pages(binary: &Path) -> Result<Pages> {
     Ok(pages)
 }
 
-/// The binary at a width and without colours, neither of which depends on the terminal.
+/// Returns a command for the binary at a fixed width and without colours, so that its output does
+/// not depend on the terminal.
 pub fn command(binary: &Path) -> Command {
     let mut command = Command::new(binary);
     command.env("COLUMNS", "100").env("NO_COLOR", "1").stdin(Stdio::null());

@@ -1,11 +1,11 @@
-//! Whether a program brings along all the code that it needs.
+//! Checks that a program is statically linked.
 
 use anyhow::{Context, Result, ensure};
 
 /// `PT_INTERP` of elf.h: the segment that names the dynamic linker.
 const INTERPRETER: u32 = 3;
 
-/// Whether a 64-bit little-endian program names no dynamic linker. The offsets are those of
+/// Returns whether a 64-bit little-endian program names no dynamic linker. The offsets are those of
 /// `e_phoff`, `e_phentsize` and `e_phnum` in `Elf64_Ehdr`.
 pub fn is_static(program: &[u8]) -> Result<bool> {
     let known = program.starts_with(b"\x7fELF\x02\x01");
@@ -31,7 +31,7 @@ fn bytes_at<const N: usize>(program: &[u8], at: usize) -> Result<[u8; N]> {
 mod tests {
     use super::*;
 
-    /// A header, and one segment of this type.
+    /// Returns a header followed by one segment of this type.
     fn program(segment: u32) -> Vec<u8> {
         let mut program = b"\x7fELF\x02\x01".to_vec();
         program.resize(64, 0);

@@ -53,7 +53,7 @@ const BUNDLED: &[Bundled] = &[
     },
 ];
 
-/// How names of licence files begin, in capitals.
+/// Beginnings of the names of licence files, in capitals.
 const FILE_NAMES: &[&str] = &["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE"];
 
 const LGPL: &str = include_str!("licences/LGPL-2.1.txt");
@@ -64,24 +64,25 @@ with OR or a slash, each of them applies at your choice. A crate without a text 
 its licence only. The GNU C Library is linked under section 6 of its licence: the complete source
 of this program is free, and can be linked with another version of that library.";
 
-/// Something that is linked into the binary.
+/// A component that is linked into the binary.
 struct Component {
     name: String,
-    /// An SPDX expression, as a rule.
+    /// Usually an SPDX expression.
     licence: String,
     texts: Vec<String>,
 }
 
-/// The list of all third-party components of the binary for `triple`, and their licence texts.
+/// Returns the list of all third-party components of the binary for `triple`, with their licence
+/// texts.
 pub fn third_party(triple: &str) -> Result<String> {
     let mut components = crates(triple)?;
     components.extend(runtime(triple)?);
     Ok(page(&components))
 }
 
-/// Procedural macros and build scripts run at build time only; they are left out. Which features
-/// the binary's dependencies have, and with them which crates it links, `cargo metadata` does not
-/// tell for one member of a workspace; `cargo tree` does.
+/// Returns the crates that the binary links. Procedural macros and build scripts run only at build
+/// time and are left out. For one member of a workspace, `cargo metadata` does not tell which
+/// features its dependencies have, and so which crates are linked; `cargo tree` does.
 fn crates(triple: &str) -> Result<Vec<Component>> {
     let mut tree = cargo(["tree", "--locked", "--package", "blockstone", "--target", triple]);
     tree.args(["--edges", "normal,no-proc-macro", "--prefix", "none", "--format", "{p}"]);
@@ -105,7 +106,7 @@ fn crates(triple: &str) -> Result<Vec<Component>> {
     Ok(components)
 }
 
-/// Names with versions from lines like `serde v1.0.229 (*)`.
+/// Returns names with versions from lines like `serde v1.0.229 (*)`.
 fn linked(tree: &str) -> BTreeSet<String> {
     let name = |line: &str| {
         let mut words = line.split(' ');
@@ -119,7 +120,7 @@ fn name(package: &Value) -> String {
     format!("{} {}", word("name"), word("version"))
 }
 
-/// The crate, and the library that it bundles.
+/// Returns the crate, and the library that it bundles.
 fn components_of(package: &Value) -> Result<Vec<Component>> {
     let name = name(package);
     let manifest = package["manifest_path"].as_str().unwrap_or_default();
@@ -151,7 +152,8 @@ fn components_of(package: &Value) -> Result<Vec<Component>> {
     Ok(components)
 }
 
-/// The package's licence files: those with a usual name, and the one that its manifest names.
+/// Returns the package's licence files: those with a usual name, and the one that its manifest
+/// names.
 fn licence_files(dir: &Path, named: Option<&str>) -> Result<BTreeSet<PathBuf>> {
     let mut files: BTreeSet<PathBuf> = named.map(|file| dir.join(file)).into_iter().collect();
     for entry in fs::read_dir(dir).with_context(|| format!("list {}", dir.display()))? {
@@ -169,7 +171,7 @@ fn read(file: &Path) -> Result<String> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// What the compiler and the linker add.
+/// Returns the components that the compiler and the linker add.
 fn runtime(triple: &str) -> Result<[Component; 3]> {
     ensure!(
         triple.ends_with("-linux-gnu"),
@@ -197,7 +199,7 @@ fn runtime(triple: &str) -> Result<[Component; 3]> {
     ])
 }
 
-/// All components, then each text once, after the names of those that have it.
+/// Lists all components, then each text once, after the names of the components that have it.
 fn page(components: &[Component]) -> String {
     let mut page = format!("Third-party components\n\n{ABOUT}\n\n");
     for Component { name, licence, .. } in components {

@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::Release;
 use super::archive::{File, Files};
 
-/// The file's name and contents.
+/// Returns the file's name and contents.
 pub fn package(release: &Release) -> Result<(String, Vec<u8>)> {
     let name = format!("blockstone-{}-{}", release.version, release.triple);
     let archive = release.style.tar_gz(&files(release), &format!("{name}/"))?;

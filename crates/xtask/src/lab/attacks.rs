@@ -1,6 +1,6 @@
-//! Whether the owner of a directory can do more to root, who names a path in it, than be refused:
-//! links, pipes, devices and names that change meanwhile, for every path of every command, with
-//! links in sticky directories protected by the kernel and not.
+//! Checks that the owner of a directory can do no more to root, who names a path in it, than have
+//! the program refuse: links, pipes, devices and names that change meanwhile, for every path of
+//! every command, with and without the kernel's protection of links in sticky directories.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ const COLUMNS: &[Column] = &[
     column("seconds", "\nseconds", 1),
 ];
 
-/// Not a goal: how much was tried.
+/// Extent of the test; these columns have no goal.
 const COUNTS: &[&str] = &["paths", "cells", "seconds"];
 
 pub fn run(lab: &Lab) -> Result<Results> {
@@ -51,7 +51,7 @@ fn point(line: &Value, protection: &str) -> Point {
     Point { name: format!("{class}, protected {protection}"), values: values.collect() }
 }
 
-/// What the kernel does with links in sticky directories; as it was before, when this is dropped.
+/// Setting of the kernel's protection of links in sticky directories; restored on drop.
 struct Protection {
     before: String,
 }

@@ -1,7 +1,7 @@
-//! Whether `compare` calls equal storage equal and different storage different. Devices under one
-//! cap and under three lower ones are calibrated in turn, several times, with `--quick` and
-//! without. Each recording is compared with the next one under the same cap; each one under the
-//! highest cap, with those of the same round under the lower caps.
+//! Checks that `compare` calls equal storage equal and different storage different. Devices under
+//! one cap and under three lower ones are calibrated in turn, several times, with and without
+//! `--quick`. Each recording is compared with the next one under the same cap, and each one under
+//! the highest cap with those of the same round under the lower caps.
 
 use std::path::PathBuf;
 
@@ -17,9 +17,9 @@ use crate::goals::{Column, Goal, Point, Results, column};
 /// The highest cap, in reads a second: typical of a cloud volume, and far below what the machine
 /// can do.
 const CAP_IOPS: u64 = 3_000;
-/// The lower caps, as percentages of it.
+/// The lower caps, in percent of the highest.
 const LOWER_PCT: [u64; 3] = [90, 80, 50];
-/// Name, arguments of `calibrate`, and recordings under each cap.
+/// Name, arguments of `calibrate`, and number of recordings under each cap.
 const MODES: [(&str, &[&str], usize); 2] = [("--quick", &["--quick"], 6), ("as usual", &[], 3)];
 /// The figure that a cap on reads determines.
 const CAPPED: &str = "max_iops";
@@ -32,7 +32,7 @@ const COLUMNS: &[Column] = &[
     column("max_iops_pct", "max_iops\ndifferent %", 1),
 ];
 
-/// What the comparisons of many pairs said.
+/// Summary of the comparisons of many pairs.
 #[derive(Default)]
 struct Called {
     pairs: f64,

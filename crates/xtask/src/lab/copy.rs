@@ -1,6 +1,6 @@
-//! Whether `copy` keeps what it promises beside the programs that are used for it today: time and
-//! processor time of one large file, from one slow disk to another, through gzip, and what reads of
-//! a database take meanwhile.
+//! Checks that `copy` keeps its promises, compared with the programs used for copying today:
+//! elapsed and processor time for one large file, from one slow disk to another, through gzip, and
+//! the latency of database reads meanwhile.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -26,7 +26,7 @@ use crate::workspace::line;
 const FILE: Bytes = Bytes::gib(2);
 const THROTTLED_FILE: Bytes = Bytes::mib(512);
 const PIPED_FILE: Bytes = Bytes::mib(256);
-/// Of each of the throttled disks, in each direction.
+/// Bytes per second of each throttled disk, in each direction.
 const THROTTLED: u64 = 100_000_000;
 const ROUNDS: usize = 5;
 const ROUNDS_OF_RUNS: usize = 3;
@@ -39,10 +39,10 @@ const COLUMNS: &[Column] = &[
     column("read_p99_ms", "p99 of reads\nms", 2),
 ];
 
-/// A way to copy `$FROM` to `$TO`, by a shell; `$BLOCKSTONE` is this program.
+/// A way to copy `$FROM` to `$TO` in a shell; `$BLOCKSTONE` is this program.
 struct Way {
     name: &'static str,
-    /// Without this program it is left out.
+    /// Program without which this way is left out.
     needs: Option<&'static str>,
     script: &'static str,
 }
@@ -52,7 +52,7 @@ const fn way(name: &'static str, script: &'static str) -> Way {
 }
 
 const OURS: &str = r#"exec "$BLOCKSTONE" copy --quiet "$FROM" "$TO""#;
-/// What is durable when it ends, as after `copy`.
+/// Leaves a durable copy when it ends, as `copy` does.
 const CP: &str = r#"cp "$FROM" "$TO" && sync "$TO""#;
 
 const LARGE: &[Way] = &[
@@ -140,7 +140,7 @@ impl Measured {
     }
 }
 
-/// Data that no storage can make smaller.
+/// Writes data that no storage can make smaller.
 fn write(product: &Product<'_>, path: &Path, size: Bytes) -> Result<()> {
     product.begin(&format!("writing {size}"))?;
     let mut file = File::create_new(path).with_context(|| format!("create {}", path.display()))?;
@@ -152,7 +152,7 @@ fn write(product: &Product<'_>, path: &Path, size: Bytes) -> Result<()> {
     Ok(file.sync_all()?)
 }
 
-/// All ways in turn, some rounds of it; the median of each.
+/// Runs all ways in turn, for several rounds, and returns the median of each.
 fn compare(
     product: &Product<'_>,
     ways: &[Way],
@@ -214,7 +214,7 @@ fn once(
     Ok(Measured { name: way.name, seconds, cpu_s: ended.cpu.cpu_ns() as f64 / 1e9, cached_mib })
 }
 
-/// What the scripts need to know.
+/// Sets the environment variables that the scripts use.
 fn told<'a>(
     shell: &'a mut Command,
     product: &Product<'_>,
@@ -231,8 +231,8 @@ fn cached(path: &Path) -> Result<u64> {
     }
 }
 
-/// From one slow disk to another. What the kernel writes back for cp is not charged to cp, so the
-/// second is one that is slow for everybody.
+/// Copies from one slow disk to another. What the kernel writes back for cp is not charged to cp,
+/// so the second disk is one that is slow for every process.
 fn throttled(product: &Product<'_>) -> Result<Vec<Measured>> {
     let size = Bytes(2 * THROTTLED_FILE.get());
     let caps = Caps { read_bytes_per_s: Some(THROTTLED), ..Caps::default() };
@@ -257,7 +257,7 @@ fn run_to_its_end(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// What reads of a run take on the disk on which a file is copied over and over.
+/// Measures the read latency of a run on the disk on which a file is copied over and over.
 fn beside_a_run(product: &Product<'_>, from: &Path, data: &Path) -> Result<Vec<Point>> {
     const BESIDE: &[Way] = &[
         way("alone", "exec sleep 1000"),
@@ -304,7 +304,7 @@ fn read_p99_ms(product: &Product<'_>, data: &Path) -> Result<f64> {
     Ok(document["summary"]["read_latency_ns_p99"].as_f64().unwrap_or(f64::NAN) / 1e6)
 }
 
-/// Removes what is there of a copy: the target, or what was to become it.
+/// Removes whatever exists of a copy: the target, or the file that was to become it.
 fn remove_all(target: &Path) -> Result<()> {
     let dir = target.parent().context("find its directory")?;
     for entry in fs::read_dir(dir)? {

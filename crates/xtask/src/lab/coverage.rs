@@ -1,8 +1,8 @@
-//! Whether an interval of 95 % holds the truth that often: loads that vary in known ways are
-//! measured thousands of times with the functions that reports use.
+//! Checks that a 95 % interval contains the true value that often: loads that vary in known ways
+//! are measured thousands of times with the functions that reports use.
 //!
-//! What a window is too short to see remains: correlation over more than the window (AR(1) 0.99,
-//! 1/f wander) and bursts that are rare within it. These are shown and have no goal.
+//! Some effects remain that a window is too short to see: correlation over more than the window
+//! (AR(1) 0.99, 1/f wander) and bursts that are rare within it. These are shown and have no goal.
 
 use std::process::Command;
 
@@ -16,9 +16,9 @@ use crate::workspace::output_of;
 
 const TRIALS: u32 = 2_000;
 
-/// Percent of intervals that hold the truth; windows of one second as `calibrate` measures them,
-/// of 30 as `run` does, and three windows, 5 s from one to the next, which confirm a headline of
-/// `calibrate`.
+/// Percentage of intervals that contain the true value, for windows of one second as `calibrate`
+/// measures them, windows of 30 seconds as `run` does, and three windows at intervals of 5 s, which
+/// confirm a headline of `calibrate`.
 const COLUMNS: &[Column] = &[
     column("mean_fixed_1s", "rate\n1 s", 1),
     column("mean_run_30s", "rate\n30 s", 1),
@@ -35,7 +35,7 @@ const COLUMNS: &[Column] = &[
     column("p99_spaced", "p99\n3 × 0.8 s", 1),
 ];
 
-/// Columns with goals: what a report prints, of all windows.
+/// Columns with goals: figures that a report prints, over all windows.
 const PROMISES: &[&str] = &[
     "mean_fixed_1s",
     "mean_run_30s",
@@ -48,10 +48,10 @@ const PROMISES: &[&str] = &[
     "p50_spaced",
     "p99_spaced",
 ];
-/// Of headlines, also where the level wanders over seconds.
+/// Columns of headlines, with goals even if the level wanders over seconds.
 const SPACED: &[&str] = &["mean_spaced", "p50_spaced", "p99_spaced"];
 
-/// The least that must hold, in percent.
+/// Minimum coverage in percent for each kind of load, and the columns that it applies to.
 const GOALS: &[(&str, f64, &[&str])] = &[
     ("independent", 94.0, PROMISES),
     ("AR(1) 0.5", 94.0, PROMISES),

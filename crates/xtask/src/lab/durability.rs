@@ -1,6 +1,6 @@
-//! Whether an acknowledged commit can be lost: lives of the instance on hostile disks, each cut at
-//! many points and recovered from many images, and the recovery cut at its own operations. With
-//! `--mutations`, whether bugs that are planted in the instance would be found.
+//! Checks that no acknowledged commit can be lost: lives of the instance on hostile disks, each cut
+//! at many points and recovered from many images, with the recovery cut at its own operations. With
+//! `--mutations`, checks that bugs planted in the instance would be found.
 
 use std::iter;
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ use super::Lab;
 use crate::goals::{Column, Goal, Point, Results, column};
 
 const SEEDS: u64 = 2000;
-/// A planted bug must be found within this number of seeds.
+/// Number of seeds within which a planted bug must be found.
 const MUTATION_SEEDS: u64 = 500;
 
 const COLUMNS: &[Column] = &[
@@ -36,12 +36,13 @@ pub fn run(lab: &Lab) -> Result<Results> {
     let seeds = if lab.options.mutations { MUTATION_SEEDS } else { SEEDS };
     let seeds = lab.options.seeds.unwrap_or(seeds).to_string();
     command.args(["--seeds", &seeds]);
-    // Memory stays with the process: a trim and a fault for every recovery cost a third.
+    // Freed memory stays with the process: trimming it and faulting it in for every recovery cost a
+    // third.
     command.envs([("MALLOC_TOP_PAD_", "67108864"), ("MALLOC_TRIM_THRESHOLD_", "1000000000")]);
     if lab.options.mutations {
         command.arg("--mutations");
     }
-    // What it finds it says at once, with the case that replays it.
+    // Findings are printed immediately, each with the case that replays it.
     let output = command.stderr(Stdio::inherit()).output().context("start the example")?;
     if !output.status.success() {
         bail!("the example failed with {}", output.status);

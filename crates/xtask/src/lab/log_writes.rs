@@ -1,9 +1,9 @@
-//! Whether `check durability` takes nothing for lost that a disk must have after any flush. A
-//! machine that QEMU emulates writes to a disk whose requests QEMU logs, in the format of the
-//! kernel's dm-log-writes. Meanwhile it is noted how far log and witness are: what the witness
-//! knows by then was flushed before. Then the disk is rebuilt from the log, as it was after the
-//! last flush by then, and again with some of the writes that followed; each is verified with what
-//! the witness knew.
+//! Checks that `check durability` reports nothing as lost that a disk must have after any flush. A
+//! machine emulated by QEMU writes to a disk whose requests QEMU logs, in the format of the
+//! kernel's dm-log-writes. Meanwhile the lengths of that log and of the witness's log are recorded:
+//! whatever the witness knows at that time was flushed before. Then the disk is rebuilt from the
+//! log, first as it was after the last flush before that time, then with some of the writes that
+//! followed; each is verified against what the witness knew.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -23,9 +23,9 @@ use crate::goals::{Column, Goal, Point, Results, column};
 use crate::packages;
 
 const SIZE: Bytes = Bytes::mib(32);
-/// Places in the log that are tried.
+/// Number of places in the log that are tried.
 const PLACES: usize = 30;
-/// The witness knows of a run, and of some writes.
+/// Length of its log, in bytes, from which the witness knows of a run and of some writes.
 const BEGUN: u64 = 2048;
 const PATIENCE: Duration = Duration::from_mins(3);
 
@@ -79,9 +79,9 @@ pub fn run(lab: &Lab) -> Result<Results> {
     Ok(Results { columns: COLUMNS, points, goals })
 }
 
-/// A write, or a flush where there are no data.
+/// A write, or a flush if there is no data.
 struct Request {
-    /// Where it begins in the log.
+    /// Offset of the entry in the log.
     logged_at: u64,
     at: u64,
     data: Vec<u8>,
@@ -93,14 +93,15 @@ impl Request {
     }
 }
 
-/// How many bytes the witness had written to its log, and QEMU, not earlier, to that of the disk.
+/// Bytes that the witness had written to its log, and bytes that QEMU had written to the disk's log
+/// at that time or later.
 struct Place {
     known: usize,
     logged: u64,
 }
 
 impl Place {
-    /// The last flush that was logged by then, and the next.
+    /// Returns the last flush that was logged by then, and the next one.
     fn around(&self, requests: &[Request]) -> (usize, usize) {
         let then = requests.partition_point(|it| it.logged_at < self.logged);
         let flush = requests[..then].iter().rposition(Request::is_flush).unwrap_or(0);
@@ -109,7 +110,7 @@ impl Place {
     }
 }
 
-/// Has a machine write for some seconds, and notes the places.
+/// Has a machine write for some seconds, and records the places.
 fn write(product: &Product<'_>, log: &Path) -> Result<(Vec<Request>, Vec<Place>)> {
     let guest = Guest::create(SIZE, GuestDisk::Logged)?;
     let witness = Witness::start(product, log)?;
@@ -127,7 +128,8 @@ fn write(product: &Product<'_>, log: &Path) -> Result<(Vec<Request>, Vec<Place>)
         if Instant::now() > until {
             bail!("it did not end:\n{}", guest.console());
         }
-        // In this order: the disk's log may have more than the witness can know, never less.
+        // In this order: the disk's log may be ahead of what the witness can know, but never
+        // behind.
         let known = fs::metadata(log).map_or(0, |found| found.len());
         let logged = fs::metadata(guest.requests()).map_or(0, |found| found.len());
         if known > BEGUN {
@@ -143,8 +145,8 @@ fn write(product: &Product<'_>, log: &Path) -> Result<(Vec<Request>, Vec<Place>)
     Ok((requests, places))
 }
 
-/// Linux, drivers/md/dm-log-writes.c: little-endian; the first sector describes the log, then each
-/// entry takes one, and its data follow.
+/// Parses the format of Linux, drivers/md/dm-log-writes.c: little-endian; the first sector
+/// describes the log, then each entry takes one sector, followed by its data.
 fn parse(log: &[u8]) -> Result<Vec<Request>> {
     const MAGIC: u64 = 0x006a_7366_7773_6872;
     const DISCARD: u64 = 4;

@@ -1,6 +1,6 @@
-//! Whether a recording of any length can be looked at: a week at one second of 50 disks and 200
-//! roles of processes is opened, an hour of it replayed, all of it reported, two hours compared.
-//! And how fast what iostat printed of 50 disks becomes a recording.
+//! Checks that a recording of any length can be viewed: a week at one-second intervals of 50 disks
+//! and 200 process roles is opened, an hour of it replayed, all of it reported, and two hours
+//! compared. Also measures how fast iostat output for 50 disks becomes a recording.
 
 use std::collections::HashMap;
 use std::fs;
@@ -18,12 +18,12 @@ use crate::goals::{Column, Goal, Point, Results, column};
 use crate::workspace::output_of;
 
 const SIZE: [&str; 3] = ["7", "50", "200"];
-/// Hours and disks of iostat.
+/// Hours and disks in the iostat output.
 const IOSTAT: [&str; 2] = ["6", "50"];
 const IMPORT_MB_PER_S_MIN: f64 = 50.0;
 const MIB: f64 = 1_048_576.0;
 const MEMORY_MIB_MAX: f64 = 300.0;
-/// The fastest of these counts: other programs only make it slower.
+/// The fastest of these rounds counts: other programs only make it slower.
 const ROUNDS: usize = 3;
 
 const COLUMNS: &[Column] = &[
@@ -32,7 +32,7 @@ const COLUMNS: &[Column] = &[
     column("memory_mib", "peak\nMiB", 0),
 ];
 
-/// What is done with the recording, the arguments for it, and how long it may take.
+/// Task, its arguments after the program's name, and its time limit in seconds.
 const TASKS: &[(&str, &[&str], f64)] = &[
     ("open it, for ten seconds", &["watch", "--replay", "RUN", "--once", "--to", "10s"], 1.0),
     (
@@ -44,8 +44,8 @@ const TASKS: &[(&str, &[&str], f64)] = &[
     ("compare two hours", &["compare", "RUN@1h..3h", "RUN@25h..27h"], 5.0),
 ];
 
-/// Hours from and to which counters must have moved as they were written: all, a part that a coarse
-/// level decides, and one whose edges lie between those of the levels.
+/// Ranges of hours in which counters must have moved as they were written: all, a part that a
+/// coarse level decides, and one whose edges fall between those of the levels.
 const PARTS: &[(u64, u64)] = &[(0, 168), (12, 156), (72, 84)];
 
 pub fn run(lab: &Lab) -> Result<Results> {
@@ -94,13 +94,13 @@ pub fn run(lab: &Lab) -> Result<Results> {
     Ok(Results { columns: COLUMNS, points, goals })
 }
 
-/// Makes `to`, and gives what the writer prints.
+/// Runs the writer to make `to`, and returns its output.
 fn write(writer: &Path, to: &Path, size: &[&str]) -> Result<String> {
     output_of(Command::new(writer).arg(to).args(size))
 }
 
-/// How many counters of disks there are, and how many moved in a part of the week as those that the
-/// writer printed: a second, and times of each nanosecond.
+/// Returns the number of disk counters, and the number of those that moved in a part of the week as
+/// the writer printed: per second, or per nanosecond for times.
 fn equal(
     product: &Product<'_>,
     week: &Path,
@@ -123,7 +123,7 @@ fn equal(
     let is_equal = |((disk, column), stood): &(&(&str, &str), &Vec<f64>)| {
         let time = if column.ends_with("_ns") { seconds * 1e9 } else { seconds };
         let shown = shown["probes"]["block"][disk][column].as_f64();
-        // The parser of JSON may be off by the last bit.
+        // The JSON parser may be off by the last bit.
         let expected = (stood[1] - stood[0]) / time;
         shown.is_some_and(|shown| (shown - expected).abs() <= expected * f64::EPSILON)
     };
@@ -136,7 +136,7 @@ struct Cost {
     memory_mib: f64,
 }
 
-/// What the command costs, which makes `made` or nothing.
+/// Measures the cost of the command, which makes `made` or nothing.
 fn measured(product: &Product<'_>, arguments: &[String], made: &Path) -> Result<Cost> {
     let mut cost = Cost { seconds: f64::INFINITY, cpu_s: f64::INFINITY, memory_mib: 0.0 };
     for _ in 0..ROUNDS {

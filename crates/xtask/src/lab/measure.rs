@@ -12,7 +12,8 @@ use serde_json::Value;
 use super::Lab;
 use crate::workspace::line;
 
-/// Ran but not trustworthy: a run that finds the cap it is given says so, and that is no failure.
+/// Exit code of a run that finished but is not trustworthy. A run that finds the cap it is given
+/// says so, and that is not a failure.
 const NOT_TRUSTWORTHY: i32 = 3;
 
 /// The built binary, and where it keeps recordings.
@@ -30,7 +31,7 @@ pub struct Rig<'a> {
     array: DiskArray,
 }
 
-/// What `blockstone run --json` said.
+/// Output of `blockstone run --json`.
 #[derive(Debug)]
 pub struct Run(Value);
 
@@ -51,7 +52,7 @@ impl<'a> Product<'a> {
         &self.binary
     }
 
-    /// A directory on a disk, empty but for what this value keeps there.
+    /// Returns a directory on a disk, empty except for what this value keeps there.
     pub fn scratch(&self) -> &Path {
         self.scratch.path()
     }
@@ -60,19 +61,19 @@ impl<'a> Product<'a> {
         self.lab.options.runs_dir.as_deref().unwrap_or(self.scratch.path())
     }
 
-    /// Says what is done next, unless the end was asked for.
+    /// Announces the next step, unless an end has been requested.
     pub fn begin(&self, what: &str) -> Result<()> {
         self.lab.interrupt.check()?;
         eprintln!("{what}");
         Ok(())
     }
 
-    /// The JSON document that the command prints.
+    /// Runs the command and returns the JSON document that it prints.
     pub fn document(&self, command: &mut Command) -> Result<Value> {
         self.document_while(command, |_| Ok(()))
     }
 
-    /// The JSON document that the command prints, while `meanwhile` acts on its process.
+    /// Like [`Self::document`], while `meanwhile` acts on the command's process.
     pub fn document_while(
         &self,
         command: &mut Command,
@@ -93,7 +94,7 @@ impl<'a> Product<'a> {
 }
 
 impl<'a> Rig<'a> {
-    /// Builds the product, then these devices, full of random data.
+    /// Builds the product, then makes these devices, filled with random data.
     pub fn set_up(lab: &'a Lab, specs: Vec<DeviceSpec>) -> Result<Self> {
         let product = Product::build(lab)?;
         eprintln!("making {} devices", specs.len());
@@ -105,7 +106,7 @@ impl<'a> Rig<'a> {
         Ok(Self { product, array: DiskArray::new(disks)? })
     }
 
-    /// With empty devices, on which a run may make its files.
+    /// Empties the devices, so that a run may make its files on them.
     pub fn blank(self) -> Result<Self> {
         self.array.disks().iter().try_for_each(LoopDevice::blank)?;
         Ok(self)
@@ -119,12 +120,13 @@ impl<'a> Rig<'a> {
         &self.product
     }
 
-    /// `blockstone run` with these arguments on all devices, which it leaves empty for the next.
+    /// Runs `blockstone run` with these arguments on all devices, which it leaves empty for the
+    /// next run.
     pub fn run(&self, what: &str, arguments: &[&str]) -> Result<Run> {
         self.run_while(what, arguments, |_| Ok(()))
     }
 
-    /// The same, while `meanwhile` acts on its process.
+    /// Like [`Self::run`], while `meanwhile` acts on its process.
     pub fn run_while(
         &self,
         what: &str,
@@ -154,7 +156,7 @@ impl<'a> Rig<'a> {
         recording(&document)
     }
 
-    /// `blockstone compare` of two recordings.
+    /// Runs `blockstone compare` on two recordings.
     pub fn compare(&self, a: &Path, b: &Path) -> Result<Value> {
         self.product.lab.interrupt.check()?;
         let mut command = Command::new(self.product.binary());

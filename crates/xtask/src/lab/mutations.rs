@@ -1,7 +1,7 @@
-//! Whether a damaged file can do more than be refused: of every kind of file that the program
-//! reads, valid ones with flipped bits, cut, spliced, with lengths at their limits, and with their
-//! checksums computed again. The built program must end with a documented exit code, without a
-//! panic, within 512 MiB, and print nothing that a terminal obeys.
+//! Checks that a damaged file is at worst refused: for every kind of file that the program reads,
+//! valid files with flipped bits, cut, spliced, with lengths at their limits, and with their
+//! checksums recomputed. The built program must end with a documented exit code, without a panic,
+//! within 512 MiB, and print nothing that a terminal obeys.
 
 use std::process::{Command, Stdio};
 
@@ -37,17 +37,17 @@ pub fn run(lab: &Lab) -> Result<Results> {
     Ok(results)
 }
 
-/// The place of the peak among [`COLUMNS`].
+/// Index of the peak in [`COLUMNS`].
 const PEAK: usize = 9;
 
-/// What the fuzzer prints as it does this job with the program.
+/// Returns what the fuzzer prints when it runs this job on the program.
 pub fn document(job: &[&str]) -> Result<Vec<Value>> {
     let program = build(&["--release", "--workspace", "--bin", "blockstone"])?;
     let fuzzer = build_as_tested("blockstone-fuzz")?;
     let mut command = Command::new(fuzzer);
     command.args(job).args(["--json", "--binary"]).arg(program);
     let output = command.stderr(Stdio::inherit()).output().context("start the fuzzer")?;
-    // It fails when it has found something, and says so in its document.
+    // The fuzzer fails if it has found something, and says so in its document.
     let document: Value = serde_json::from_slice(&output.stdout).context("read its document")?;
     let Value::Array(lines) = document else { bail!("its document is no list") };
     for line in &lines {
@@ -57,7 +57,7 @@ pub fn document(job: &[&str]) -> Result<Vec<Value>> {
     Ok(lines)
 }
 
-/// What the fuzzer's `job` comes to with that many starts of each class.
+/// Runs the fuzzer's `job` with that many starts of each class and returns the results.
 pub fn started(job: &str, inputs: u64) -> Result<Results> {
     let lines = document(&[job, "--inputs", &inputs.to_string()])?;
     let number = |line: &Value, key: &str| line[key].as_f64().unwrap_or(f64::NAN);

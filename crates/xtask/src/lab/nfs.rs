@@ -1,7 +1,7 @@
-//! Whether `check coherence` tells what clients of NFS see of each other, and `check metadata`
-//! where answers came from. A machine that QEMU emulates mounts a directory of a server of its host
-//! twice in each of several ways, so that each mount has caches of its own, and checks the pairs.
-//! What each way promises is known from nfs(5) and the kernel.
+//! Checks that `check coherence` reports correctly what NFS clients see of each other, and `check
+//! metadata` where answers came from. A machine emulated by QEMU mounts a directory from a server
+//! on its host twice in each of several ways, so that each mount has its own caches, and checks the
+//! pairs. What each way promises is known from nfs(5) and the kernel.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,11 +18,11 @@ use crate::packages;
 
 const PATIENCE: Duration = Duration::from_mins(8);
 
-/// Two mounts with the same options, and what must be found of them.
+/// Two mounts with the same options, and the classes that must be found for them.
 struct Pair {
     name: &'static str,
     options: &'static str,
-    /// Words for the check.
+    /// Arguments of the check.
     check: &'static str,
     classes: &'static [(&'static str, &'static [&'static str])],
 }
@@ -44,7 +44,7 @@ const PAIRS: &[Pair] = &[
             ("ping-pong/direct/reopened", FRESH),
             ("ping-pong/direct/direct", FRESH),
             ("free-run/direct/direct", FRESH),
-            // What is not flushed is not at the server.
+            // Data that is not flushed is not at the server.
             ("ping-pong/buffered/reopened", &["never"]),
             ("lock/exclusion", FRESH),
             ("lock/fence", FRESH),
@@ -84,17 +84,17 @@ const PAIRS: &[Pair] = &[
     },
 ];
 
-/// A mount on which a directory is listed when nothing of it is in memory, each entry with its
+/// A mount on which a directory is listed with nothing of it in memory, each entry with its
 /// attributes, as `ls -l` does.
 struct Listing {
     name: &'static str,
     options: &'static str,
-    /// Requests to the server for an entry.
+    /// Bounds on the number of requests to the server per entry.
     least: f64,
     most: f64,
 }
 
-/// So few that each operation is tried on all of them in its time.
+/// Few enough that each operation is tried on all of them in its time.
 const FILES: u64 = 200;
 
 const LISTINGS: &[Listing] = &[
@@ -121,7 +121,7 @@ const COLUMNS: &[Column] = &[
     column("requests", "requests\nfor them", 0),
 ];
 
-/// Says what was found of a mount in one line that names it.
+/// Shell function that prints the result for a mount in one line that names it.
 const JOB: &str = "\
 said() {
     echo \"{\\\"mount\\\":\\\"$1\\\",\\\"said\\\":$(cat /said)}\" >/answers
@@ -187,7 +187,7 @@ fn job(port: u16) -> String {
     format!("{JOB}{}", parts.concat())
 }
 
-/// What was said of each mount.
+/// Returns the answer for each mount.
 fn said(answers: &str) -> Result<BTreeMap<String, Value>> {
     let mut all = BTreeMap::new();
     for answer in serde_json::Deserializer::from_str(answers).into_iter::<Value>() {
@@ -198,7 +198,7 @@ fn said(answers: &str) -> Result<BTreeMap<String, Value>> {
     Ok(all)
 }
 
-/// The class of each case.
+/// Returns the class of each case.
 fn classes(found: &Value) -> Result<BTreeMap<&str, &str>> {
     let cells = found["cells"].as_array().with_context(|| format!("find cells in {found:#}"))?;
     let mut classes = BTreeMap::new();
@@ -210,7 +210,7 @@ fn classes(found: &Value) -> Result<BTreeMap<&str, &str>> {
     Ok(classes)
 }
 
-/// What was found of an operation on the files of the directory.
+/// Returns the result for an operation on the files of the directory.
 fn cell<'a>(found: &'a Value, operation: &str, cold: &str) -> Result<&'a Value> {
     let case = format!("{operation}/one-directory/{FILES}{cold}");
     let cells = found["cells"].as_array().into_iter().flatten();
@@ -218,7 +218,7 @@ fn cell<'a>(found: &'a Value, operation: &str, cold: &str) -> Result<&'a Value> 
     cell.with_context(|| format!("find {case} in {found:#}"))
 }
 
-/// Entries that were listed with their attributes, and requests for that.
+/// Returns the number of entries that were listed with their attributes, and of requests for that.
 fn listed(found: &Value) -> Result<(f64, f64)> {
     let cell = cell(found, "readdir-stat", "/cold")?;
     eprintln!("    {}", cell["evidence"].as_str().unwrap_or_default());

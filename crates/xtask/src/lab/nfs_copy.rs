@@ -1,6 +1,7 @@
-//! Whether `copy` has an NFS server copy where it can, and says why not where it cannot. A machine
-//! that QEMU emulates mounts its own kernel's server, which copies, and a server of its host, which
-//! does not. The client's own counters say what went over the wire; the bytes are compared outside.
+//! Checks that `copy` has an NFS server do the copying where it can, and says why not where it
+//! cannot. A machine emulated by QEMU mounts its own kernel's server, which copies, and a server on
+//! its host, which does not. The client's own counters show what went over the wire; the bytes are
+//! compared outside.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -27,12 +28,12 @@ const MIB: f64 = 1_048_576.0;
 const DATA_BYTES: [u64; 2] = [40 << 20, (24 << 20) + 123];
 const HOLE_BYTES: u64 = 32 << 20;
 const BYTES: u64 = DATA_BYTES[0] + HOLE_BYTES + DATA_BYTES[1];
-/// Blocks that a file system may need beside those of the data.
+/// Space in bytes that a file system may need in addition to the data.
 const OTHER_BYTES: u64 = 1 << 20;
-/// What names, attributes and searches for holes may take on the wire, in MiB.
+/// Traffic in MiB that names, attributes and searches for holes may cause.
 const SMALL_MIB: f64 = 1.0;
 
-/// Where a source and its targets are.
+/// Server that holds a source and its targets.
 #[derive(Clone, Copy, PartialEq)]
 enum Server {
     /// The kernel's, in the same machine.
@@ -41,13 +42,13 @@ enum Server {
     Ganesha,
 }
 
-/// A copy, and what must be found of it.
+/// A copy, and its expected result.
 struct Case {
     name: &'static str,
     server: Server,
-    /// Of source and target.
+    /// Mount of the source and of the target.
     mounts: [&'static str; 2],
-    /// Of a command that gets a Ctrl-C before this one.
+    /// Arguments of a command that is ended by Ctrl-C before this one.
     interrupted: Option<&'static str>,
     words: &'static str,
     found: Found,
@@ -55,13 +56,13 @@ struct Case {
 
 #[derive(Clone, Copy)]
 struct Found {
-    /// None: it is refused.
+    /// `None` if the copy is refused.
     method: Option<&'static str>,
-    /// A part of what it says of the way, or of why it refuses.
+    /// Part of the stated reason for the method, or for the refusal.
     why: &'static str,
-    /// What is said of the bytes in the target.
+    /// Verification of the target's bytes, as reported.
     verified: Option<bool>,
-    /// Whether the hole stays one: before NFS 4.2, a client does not see it.
+    /// Whether the hole is preserved: before NFS 4.2, a client does not see it.
     sparse: bool,
 }
 
@@ -78,7 +79,7 @@ const PLAIN: Case = Case {
     found: by("server", "no reflink"),
 };
 
-/// Ctrl-C comes after so many seconds.
+/// Seconds until Ctrl-C is sent.
 const INTERRUPT_S: &str = "8";
 
 const OLDER: &str = "the mount is older than NFS 4.2";
@@ -156,7 +157,8 @@ const COLUMNS: &[Column] = &[
     column("seconds", "seconds", 1),
 ];
 
-/// Words of a job: the counters of all mounts and of one link, one copy, and a copy interrupted.
+/// Shell functions of a job: the counters of all mounts and of one link, one copy, and an
+/// interrupted copy.
 const JOB: &str = r#"
 wire() {
     case $LINK in
@@ -214,7 +216,7 @@ pub fn run(lab: &Lab) -> Result<Results> {
     let server = NfsServer::start()?;
     copy_sparse(&source, &server.exported().join("source"))?;
     let guest = Guest::create(Bytes::gib(2), GuestDisk::Honest)?;
-    // Without a journal all is in its place as soon as the machine has synced.
+    // Without a journal, everything is in its place as soon as the machine has synced.
     let mut make = Command::new("mkfs.ext4");
     make.args(["-q", "-F", "-O", "^has_journal", "-d"]).arg(&files).arg(guest.backing());
     ensure!(make.status().context("start mkfs.ext4")?.success(), "mkfs.ext4 failed");
@@ -272,7 +274,7 @@ fn job(port: u16) -> String {
     )
 }
 
-/// A file of which no two pages are alike.
+/// Makes a file in which no two pages are alike.
 fn make_source(path: &Path) -> Result<()> {
     let file = File::create(path)?;
     file.set_len(BYTES)?;
@@ -291,7 +293,7 @@ fn copy_sparse(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Takes a file out of an ext4 file system.
+/// Extracts a file from an ext4 file system.
 fn take(disk: &Path, name: &str, to: &Path) -> Result<()> {
     let _ = fs::remove_file(to);
     let request = format!("dump /{name} {}", to.display());
@@ -301,7 +303,7 @@ fn take(disk: &Path, name: &str, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What was answered of each case.
+/// Returns the answer for each case.
 fn said(answers: &str) -> Result<BTreeMap<String, Value>> {
     let mut all = BTreeMap::new();
     for answer in serde_json::Deserializer::from_str(answers).into_iter::<Value>() {
@@ -312,7 +314,7 @@ fn said(answers: &str) -> Result<BTreeMap<String, Value>> {
     Ok(all)
 }
 
-/// What the last copy of a case took, by the counters of the client.
+/// Cost of the last copy of a case, by the client's counters.
 struct Figures {
     code: f64,
     copies: f64,
@@ -407,7 +409,7 @@ impl Case {
             Goal::within(what("bytes that are equal"), equal as f64, BYTES as f64, BYTES as f64),
         ];
         if self.server == Server::Ganesha {
-            // What debugfs takes out of a file system has no holes.
+            // Files that debugfs extracts have no holes.
             goals.push(Goal::at_most(
                 what("bytes on disk"),
                 blocks as f64,
@@ -434,8 +436,8 @@ impl Case {
     }
 }
 
-/// How many bytes of the target are as in the source, if it has the same size, and how many it
-/// takes on disk.
+/// Returns how many bytes of the target equal those of the source, if it has the same size, and how
+/// many it takes on disk.
 fn compare(source: &Path, target: &Path) -> Result<(u64, u64)> {
     let found = fs::metadata(target).with_context(|| format!("look at {}", target.display()))?;
     let [source, target] = [source, target].map(fs::read);

@@ -1,6 +1,6 @@
-//! Whether `check durability` tells what a power cut loses, through whole cycles: a machine that
-//! QEMU emulates writes, the witness outside cuts its power, it boots, verifies and writes again.
-//! What each disk does with a flush is known, because it is nbdkit's and QEMU's.
+//! Checks that `check durability` finds what a power cut loses, through whole cycles: a machine
+//! emulated by QEMU writes, the witness outside cuts its power, it boots, verifies and writes
+//! again. It is known what each disk does with a flush, because the disks are nbdkit's and QEMU's.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::packages;
 
 const CUTS: u64 = 5;
 const SIZE: Bytes = Bytes::mib(64);
-/// How long the machine may take until it has written something.
+/// Time that the machine may take until it has written something.
 const START: Duration = Duration::from_mins(3);
 
 struct Setup {
@@ -29,19 +29,20 @@ struct Setup {
     disk: GuestDisk,
     cut: Power,
     methods: &'static str,
-    /// Whether files of an ext4 file system are written, not the disk: the kernel flushes a disk
-    /// also after writes with FUA.
+    /// Whether files of an ext4 file system are written instead of the disk itself: the kernel
+    /// flushes a disk also after writes with FUA.
     mounted: bool,
     found: Found,
 }
 
-/// What must be found.
+/// Required result.
 #[derive(Clone, Copy, PartialEq)]
 enum Found {
-    /// Nothing acknowledged is lost, and a cut proves it: one of all at least, because a flush of
-    /// the others saves the control, unless the cut falls between the two.
+    /// Nothing acknowledged is lost, and at least one of all cuts proves it: not each one does,
+    /// because a flush of the other methods saves the control, unless the cut falls between the
+    /// two.
     Durable,
-    /// Each cut loses what was acknowledged.
+    /// Each cut loses acknowledged writes.
     Lost,
     /// No cut proves anything.
     Nothing,
@@ -139,11 +140,11 @@ struct Measured {
     with_loss: f64,
     inconclusive: f64,
     acknowledged: f64,
-    /// Of blocks that were flushed.
+    /// Flushed blocks that were checked.
     checked: f64,
     lost: f64,
     torn: f64,
-    /// Verifications that knew the cache from the drive itself.
+    /// Verifications that learned of the cache from the drive itself.
     declared: f64,
     seconds_a_cut: f64,
 }
@@ -224,7 +225,7 @@ impl Setup {
         goals
     }
 
-    /// Has the witness cut this often.
+    /// Has the witness cut the power this many times.
     fn cycle(&self, product: &Product<'_>, cuts: u64) -> Result<Measured> {
         let guest = Guest::create(SIZE, self.disk)?;
         if self.mounted {
@@ -250,7 +251,8 @@ impl Setup {
             started.with_context(|| format!("start a machine:\n{}", guest.console()))
         })?;
         let seconds = began.elapsed().as_secs_f64();
-        // It says what the last cut left, has nobody to write for, and turns itself off.
+        // The machine reports what the last cut left, has no witness left to write for, and turns
+        // itself off.
         await_that(|| !guest.runs())?;
         Measured::of(&document, &guest, seconds)
     }
@@ -275,7 +277,7 @@ impl Setup {
     }
 }
 
-/// A witness for as long as it lives.
+/// A witness process, killed on drop.
 #[derive(Debug)]
 pub struct Witness {
     child: Child,
@@ -297,7 +299,7 @@ impl Witness {
 
 impl Drop for Witness {
     fn drop(&mut self) {
-        // Either fails only when it has ended by itself.
+        // Both calls fail only if it has already ended on its own.
         self.child.kill().ok();
         self.child.wait().ok();
     }

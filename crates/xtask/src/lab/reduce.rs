@@ -1,6 +1,6 @@
-//! Whether an estimate of deduplication keeps its word: 100 streams of 64 GiB with a known number
-//! of different blocks, counted within 96 MiB; the truth must nearly always lie inside the
-//! interval.
+//! Checks that estimates of deduplication keep their word: 100 streams of 64 GiB with a known
+//! number of distinct blocks, counted within 96 MiB; the true number must nearly always be inside
+//! the interval.
 
 use std::process::Command;
 
@@ -15,7 +15,7 @@ use crate::workspace::output_of;
 const TRIALS: u32 = 100;
 const GIB: u32 = 64;
 const MEMORY_MIB: u32 = 96;
-/// Of 100, by an interval of 99 %.
+/// Minimum number of 100 intervals of 99 % that contain the true number.
 const INSIDE: f64 = 95.0;
 
 const COLUMNS: &[Column] = &[

@@ -1,7 +1,7 @@
-//! What mirroring costs: a read goes to one copy, and the first copies are spread over all disks,
-//! so readers keep all of them whatever the redundancy; a write goes to all copies. 128 sessions on
-//! 8 disks, as the original ran it on a disk group of eight spindles, each of which here does 300
-//! reads and 300 writes a second by decree of the kernel.
+//! Cost of mirroring: a read goes to one copy, and the first copies are spread over all disks, so
+//! readers have all of them whatever the redundancy; a write goes to all copies. 128 sessions on 8
+//! disks, as the original ran it on a disk group of eight spindles, each of which is limited here
+//! by the kernel to 300 reads and 300 writes a second.
 //!
 //! The original put the mean read at "900 ms"; 128 sessions that together get 2,400 reads a second
 //! wait 53 ms for each (J. D. C. Little, 1961), and the run has to measure just that.
@@ -15,18 +15,19 @@ use super::measure::{Rig, Run};
 use crate::goals::{Column, Goal, Point, Results, column};
 
 const DISKS: usize = 8;
-/// Disks that fail together. Three copies need three groups; four are even.
+/// Number of disks that fail together. Three copies need three groups; four divide the disks
+/// evenly.
 const DISKS_A_GROUP: usize = 2;
-/// Reads a second of a disk, and as many writes.
+/// Limit on a disk's reads per second, and on its writes.
 const DISK_IOPS: u64 = 300;
 const SESSIONS: u32 = 128;
 
-/// The value of `--redundancy` and how many copies it keeps.
+/// Value of `--redundancy`, and the number of copies that it keeps.
 const REDUNDANCIES: [(&str, f64); 3] = [("external", 1.0), ("normal", 2.0), ("high", 3.0)];
 
-/// Reads of a disk group are its disks' reads, this closely.
+/// Relative tolerance for reads of a disk group against those of its disks.
 const READS_WITHIN: f64 = 0.03;
-/// Ratios of writes, and latency beside Little's law, this closely.
+/// Relative tolerance for ratios of writes, and for latency against Little's law.
 const RATIOS_WITHIN: f64 = 0.05;
 
 /// 256 MiB of rows and a cache of a sixteenth of that: nearly every visit is a read, and updates of
@@ -47,7 +48,7 @@ const COLUMNS: &[Column] = &[
     column("write_complete_waits_ms_per_commit", "write complete\nwaits ms/commit", 1),
 ];
 
-/// What a run of one redundancy gave.
+/// Figures of a run with one redundancy.
 struct Measured {
     redundancy: &'static str,
     copies: f64,
@@ -57,7 +58,7 @@ struct Measured {
     disk_writes: f64,
     latency_ms: f64,
     commits: f64,
-    /// Time of two events in milliseconds a commit; not a number without commits.
+    /// Time of two events in milliseconds per commit; NaN without commits.
     free_buffer_ms: f64,
     write_complete_ms: f64,
 }
@@ -74,7 +75,7 @@ pub fn run(lab: &Lab) -> Result<Results> {
     Ok(Results { columns: COLUMNS, points, goals })
 }
 
-/// Runs of one kind of session, one for each redundancy.
+/// Runs one kind of session, once for each redundancy.
 fn measure(rig: &Rig<'_>, kind: &str) -> Result<Vec<Measured>> {
     let disks = rig.disks();
     let groups: Vec<String> = disks
@@ -109,7 +110,8 @@ fn goals_of_readers(readers: &[Measured]) -> Vec<Goal> {
     reads.chain(law).collect()
 }
 
-/// Each redundancy beside the one without copies, and its waits beside those of one copy less.
+/// Compares each redundancy with the one without copies, and its waits with those of one copy
+/// fewer.
 fn goals_of_writers(writers: &[Measured]) -> Vec<Goal> {
     let mut goals = Vec::new();
     let Some(base) = writers.first() else { return goals };
@@ -154,13 +156,13 @@ impl Measured {
         })
     }
 
-    /// Little's law, for sessions that do nothing but read.
+    /// Returns the latency by Little's law, for sessions that do nothing but read.
     fn expected_ms(&self) -> f64 {
         f64::from(SESSIONS) * 1e3 / self.reads
     }
 
     fn point(&self, kind: &str) -> Point {
-        // Writers spend their time on more than reads, so the law says nothing of their latency.
+        // Writers spend their time on more than reads, so the law says nothing about their latency.
         let expected_ms = if self.commits > 0.0 { f64::NAN } else { self.expected_ms() };
         let values = vec![
             self.reads,

@@ -1,4 +1,4 @@
-//! All experiments. Adding one is a file and a line here.
+//! All experiments. Adding one takes a file and a line here.
 
 use blockstone_testkit::Need;
 

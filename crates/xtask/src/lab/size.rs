@@ -1,7 +1,7 @@
-//! Whether `size` predicts. A load runs on a disk that does 2,000 reads and 2,000 writes a second
-//! by decree of the kernel, and `watch` records it; `size` makes a need of the recording and names
+//! Checks that `size` predicts. A load runs on a disk that the kernel limits to 2,000 reads and
+//! 2,000 writes a second, and `watch` records it; `size` makes a need of the recording and names
 //! the command that drives it. Driven on an equal disk, the need must be met as predicted; on one
-//! that does 400, the run must be found to fall short.
+//! limited to 400, the run must be found to fall short.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -19,9 +19,9 @@ use crate::goals::{Column, Goal, Point, Results, column};
 
 const IOPS: u64 = 2_000;
 const IOPS_OF_SLOW: u64 = 400;
-/// The load that is watched; most of its visits are reads of the disk.
+/// The watched load; most of its visits are reads of the disk.
 const LOAD: &str = "--rate 600 --work-unit 1 --update-pct 20 --cache 16M --seed 1";
-/// Requests that are cached, group commits and rounding are within this.
+/// Relative tolerance; it covers cached requests, group commits and rounding.
 const WITHIN: f64 = 0.03;
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -60,7 +60,7 @@ fn disk<'a>(rig: &'a Rig<'_>) -> Result<&'a str> {
     rig.disks().first().and_then(|it| it.to_str()).context("a disk")
 }
 
-/// The recording of `watch` beside the load.
+/// Records the load with `watch` while it runs, and returns the recording.
 fn watch(rig: &Rig<'_>, seconds: u32) -> Result<PathBuf> {
     let product = rig.product();
     let recording = product.runs_dir().join("watched");
@@ -87,13 +87,13 @@ fn watch(rig: &Rig<'_>, seconds: u32) -> Result<PathBuf> {
     Ok(recording)
 }
 
-/// A run held against the need.
+/// A run compared with the need.
 struct Held {
     predicted_iops: f64,
     iops: f64,
     predicted_p99_ms: f64,
     p99_ms: f64,
-    /// 1, or 0 where the rule did not pass.
+    /// 1 if the rule passed, else 0.
     passed: f64,
 }
 
@@ -110,7 +110,7 @@ impl Held {
         let drive = need["drive"].as_str().context("find the command")?;
         let arguments = drive.strip_prefix("blockstone run ").context("a command that runs")?;
         let arguments = arguments.split(" PATH").next().unwrap_or(arguments);
-        // The experiment says how long runs last.
+        // The experiment sets how long runs last.
         let arguments: Vec<&str> = arguments.split_whitespace().chain([disk(rig)?]).collect();
         let at = arguments.iter().position(|it| *it == "--for").context("a time")?;
         let arguments = [&arguments[..at], &arguments[at + 2..]].concat();

@@ -1,4 +1,4 @@
-//! Whether `trace` says of a log what the run that caused it counted: PostgreSQL with
+//! Checks that `trace` finds in a log what the run that caused it counted: PostgreSQL with
 //! `auto_explain` and MariaDB with its slow log, each in the window of a run.
 
 use std::fs::{self, Permissions};
@@ -14,7 +14,7 @@ use super::Lab;
 use super::measure::Product;
 use crate::goals::{Column, Goal, Point, Results, column};
 
-/// Relative difference that both may have.
+/// Maximum relative difference between the two.
 const TOLERANCE: f64 = 0.03;
 
 const COLUMNS: &[Column] = &[
@@ -23,12 +23,12 @@ const COLUMNS: &[Column] = &[
     column("read_us", "storage read\nµs an execution", 1),
 ];
 
-/// A private server and how it logs every statement to a file.
+/// A private server, and how it logs every statement to a file.
 struct Server {
     target: &'static str,
     option: &'static str,
     settings: &'static [&'static str],
-    /// The settings that name the file.
+    /// Returns the settings that name the file.
     file: fn(&Path) -> Vec<String>,
     cut: fn(&str, &Window) -> String,
     run_reads: fn(&Value) -> Result<Figures>,
@@ -72,7 +72,7 @@ const SERVERS: &[Server] = &[
     },
 ];
 
-/// What one execution read; the time is unknown where the server counts none.
+/// Reads of one execution; the time is unknown if the server counts none.
 struct Figures {
     executions: f64,
     reads: f64,
@@ -91,7 +91,7 @@ pub fn run(lab: &Lab) -> Result<Results> {
         product.begin(&format!("a run on {}", server.target))?;
         let dir = product.scratch().join(server.option.trim_start_matches('-'));
         fs::create_dir(&dir)?;
-        // Servers that are started by root change to a user of their own.
+        // Servers that are started by root switch to a user of their own.
         fs::set_permissions(&dir, Permissions::from_mode(0o777))?;
         let ran = run_on(&product, server, &dir, lab.options.seconds)?;
         let log = fs::read(dir.join("server.log")).context("read the server's log")?;
@@ -144,7 +144,7 @@ impl Window {
     }
 }
 
-/// Messages of the window.
+/// Returns the messages of the window.
 fn cut_plans(log: &str, window: &Window) -> String {
     let text = |at: Timestamp| at.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string();
     let (from, to) = (text(window.from), text(window.to));
@@ -161,7 +161,7 @@ fn cut_plans(log: &str, window: &Window) -> String {
     kept
 }
 
-/// Entries of the whole seconds in the window.
+/// Returns the entries of the whole seconds in the window.
 fn cut_entries(log: &str, window: &Window) -> String {
     let whole = window.from.as_second() + 1..window.to.as_second();
     let mut kept = String::new();
@@ -174,7 +174,7 @@ fn cut_entries(log: &str, window: &Window) -> String {
     kept
 }
 
-/// Of the statements that the run's sessions execute.
+/// Returns the figures for the statements that the run's sessions execute.
 fn of_trace(trace: &Value) -> Result<Figures> {
     let statements = trace["statements"].as_array().context("find the statements")?;
     let own = |statement: &&Value| {
@@ -200,16 +200,16 @@ fn of_trace(trace: &Value) -> Result<Figures> {
     })
 }
 
-/// What PostgreSQL counted for sessions.
+/// Returns what PostgreSQL counted for sessions.
 fn of_session(run: &Value) -> Result<Figures> {
     let (executions, reads) = (executions(run)?, reads_of(run, "session")?);
-    // PostgreSQL 16 and later time the reads of sessions by themselves.
+    // PostgreSQL 16 and later time the reads of sessions separately.
     let mean_ns = reads["service_ns_mean"].as_f64();
     let reads = reads["ios"].as_f64().context("find the reads")? / executions;
     Ok(Figures { executions, reads, read_us: mean_ns.map(|mean_ns| reads * mean_ns / 1e3) })
 }
 
-/// What `InnoDB` counted; it has no time of reads.
+/// Returns what `InnoDB` counted; it has no time of reads.
 fn of_server(run: &Value) -> Result<Figures> {
     let executions = executions(run)?;
     let reads = reads_of(run, "server")?["ios"].as_f64().context("find the reads")?;
@@ -222,7 +222,7 @@ fn reads_of<'a>(run: &'a Value, name: &str) -> Result<&'a Value> {
     Ok(&role.with_context(|| format!("find the role {name}"))?["reads"])
 }
 
-/// Statements of the window.
+/// Returns the number of statements in the window.
 fn executions(run: &Value) -> Result<f64> {
     let rows = run["tables"]["load-profile"].as_array().context("find the load profile")?;
     let row = rows.iter().find(|row| row["statistic"] == "Executes").context("find executes")?;

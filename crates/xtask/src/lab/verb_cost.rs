@@ -80,7 +80,7 @@ fn try_it(tree: &Path) -> Result<()> {
     show(&mut cargo(&["test", "--package", "blockstone", "--test", "tally"]))
 }
 
-/// New files, and lines added or removed in files that were there, without generated ones.
+/// Counts new files, and lines added to or removed from existing files, without generated ones.
 fn cost(tree: &Path) -> Result<[usize; 2]> {
     let git = |arguments: &[&str]| output_of(Command::new("git").args(arguments).current_dir(tree));
     let new = git(&["ls-files", "--others", "--exclude-standard"])?;

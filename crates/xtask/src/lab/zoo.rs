@@ -1,8 +1,9 @@
-//! Whether storage that deceives is caught: set-ups of which each must get the verdict of a rule,
-//! and honest ones that must get no verdict of any. Adding a set-up is one line of a table.
+//! Checks that deceptive storage is caught: set-ups that must each get the verdict of a rule, and
+//! honest ones that must get none. Adding a set-up takes one line of a table.
 //!
-//! What the machine does beside (other programs on its processors, a disk whose speed wanders) is
-//! true of honest set-ups too: the rules in [`SURROUNDINGS`] are no false alarm.
+//! Whatever else happens on the machine (other programs on its processors, a disk whose speed
+//! wanders) is true of honest set-ups too: a verdict of a rule in [`SURROUNDINGS`] is not a false
+//! alarm.
 
 mod setups;
 
@@ -14,16 +15,16 @@ use super::Lab;
 use super::measure::Product;
 use crate::goals::{Column, Goal, Point, Results, column};
 
-/// A set-up and what must be said of it.
+/// A set-up and its required verdicts.
 struct Setup {
     name: &'static str,
     must: Must,
-    /// The rules that must; where none is named, all.
+    /// Rules that `must` applies to; all rules if empty.
     rules: &'static [&'static str],
     measure: Measure,
 }
 
-/// What rules must do about a set-up.
+/// Required outcome of the rules for a set-up.
 #[derive(Clone, Copy, PartialEq)]
 enum Must {
     /// Deceptive: one of them must fail.
@@ -34,7 +35,7 @@ enum Must {
     NotFail,
 }
 
-/// Arranges a set-up and measures it: the document of the product.
+/// Arranges a set-up, measures it and returns the product's document.
 type Measure = fn(&Product<'_>) -> Result<Value>;
 
 /// Rules about other programs on the machine.
@@ -80,7 +81,8 @@ pub fn run(lab: &Lab) -> Result<Results> {
 }
 
 impl Setup {
-    /// Whether it is deceptive, was caught, and is honest but gave a false alarm: 0 or 1.
+    /// Returns whether it is deceptive, whether it was caught, and whether it is honest but gave a
+    /// false alarm, each as 0 or 1.
     fn show(&self, product: &Product<'_>) -> Result<[f64; 3]> {
         let document = (self.measure)(product)?;
         let failed = rules(&document, "fail")?;
@@ -100,7 +102,7 @@ impl Setup {
     }
 }
 
-/// The rules with this outcome, whatever they condemn or warn of.
+/// Returns the rules with this outcome, whatever they condemn or warn of.
 fn rules<'a>(document: &'a Value, outcome: &str) -> Result<Vec<&'a str>> {
     let verdicts = document["verdicts"].as_array().context("find the verdicts")?;
     let these = verdicts.iter().filter(|verdict| verdict["outcome"] == outcome);

@@ -1,5 +1,5 @@
-//! Who may use whom: the order of the crates, the owners of what only one may touch, and a reason
-//! for each external dependency.
+//! Rules on dependencies: the order of the crates, the owners of crates that only one may use, and
+//! a reason for each external dependency.
 
 use super::Finding;
 use super::tree::{Package, Tree};
@@ -12,8 +12,8 @@ const TABLE: &str = "ARCHITECTURE.md";
 const EXPLANATIONS: &str = "docs/dependencies.md";
 
 /// Dependencies between our crates point downwards, and the table of ARCHITECTURE.md is exact: a
-/// crate uses what its row names and nothing else, and a row names only crates of rows above it,
-/// so that no circle can be declared. Tests may also use the testkit.
+/// crate uses what its row names and nothing else, and a row names only crates of rows above it, so
+/// that no cycle can be declared. Tests may also use the testkit.
 pub fn direction(tree: &Tree) -> Vec<Finding> {
     let table = tree.file(TABLE).map_or("", |file| &file.text);
     let rows = crate_rows(table);
@@ -41,7 +41,7 @@ pub fn direction(tree: &Tree) -> Vec<Finding> {
             findings.push(package.finding(tree, "name", what, "add its row to ARCHITECTURE.md"));
             continue;
         };
-        // A crate names itself where its tests turn on its own features.
+        // A crate names itself if its tests turn on its own features.
         let is_itself = |own: &&str| *own == package.name;
         let uses = package.uses().filter(|own| !is_itself(own));
         for own in uses.filter(|own| !row.may_use.contains(own)) {
@@ -57,7 +57,7 @@ struct CrateRow<'a> {
     index: usize,
     name: &'a str,
     may_use: Vec<&'a str>,
-    /// Whether it names each crate, instead of all above it.
+    /// Whether it names each crate, rather than all above it.
     is_list: bool,
 }
 
@@ -67,8 +67,8 @@ impl CrateRow<'_> {
     }
 }
 
-/// The rows of the table whose columns are the crate, two of text, and what it may use: a list,
-/// a dash, `all above`, or `all above but` a list.
+/// Parses the rows of the table whose columns are the crate, two of text, and what it may use: a
+/// list, a dash, `all above`, or `all above but` a list.
 fn crate_rows(page: &str) -> Vec<CrateRow<'_>> {
     let mut rows: Vec<CrateRow<'_>> = Vec::new();
     for (index, line) in page.lines().enumerate() {
@@ -91,7 +91,7 @@ fn crate_rows(page: &str) -> Vec<CrateRow<'_>> {
     rows
 }
 
-/// The names of a list; a dash is the empty one.
+/// Splits a list into names; a dash is the empty list.
 fn names(list: &str) -> Vec<&str> {
     list.split(',').map(str::trim).filter(|name| !["", "–"].contains(name)).collect()
 }
@@ -152,7 +152,7 @@ struct Row<'a> {
     users: Vec<&'a str>,
 }
 
-/// The rows of its table, without heading and rule.
+/// Returns the rows of its table, without heading and rule.
 fn rows(page: &str) -> impl Iterator<Item = Row<'_>> {
     page.lines().enumerate().filter_map(|(index, line)| {
         let mut cells = line.strip_prefix('|')?.split('|').map(str::trim);
@@ -188,7 +188,7 @@ mod tests {
         | `judge` | verdicts | the machine | base, sys |\n\
         | `tool` | prints | – | all above but sys |\n";
 
-    /// What `direction` finds in these packages: `judge: base, sys`.
+    /// Returns what `direction` finds in these packages, each written as `judge: base, sys`.
     fn directions(table: &str, packages: [&str; 4]) -> Vec<String> {
         let package = |text: &str| {
             let (name, used) = text.split_once(':').unwrap();

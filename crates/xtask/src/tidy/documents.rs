@@ -1,4 +1,4 @@
-//! The pages a reader starts from are there, and their links lead somewhere.
+//! Checks that the pages a reader starts from exist, and that their links lead somewhere.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -50,7 +50,7 @@ pub fn links(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The targets of a page's links with the index of their line, code left out.
+/// Returns the targets of a page's links with the indices of their lines, leaving out code.
 fn targets(file: &SourceFile) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     let mut in_code = false;
@@ -88,11 +88,11 @@ fn leads_somewhere(tree: &Tree, page: &str, target: &str) -> bool {
     tree.files.iter().any(|file| Path::new(&file.path).starts_with(&resolved))
 }
 
-/// The page that says of each promise which test shows it.
+/// Page that names, for each promise, the test that shows it.
 const PROMISES: &str = "docs/security-tests.md";
 
-/// Each test that is named in the last column of that page's tables is there, in the file named
-/// before it. A cell names tests as `path.rs`: `test`, `test`; what holds a space is a command.
+/// Each test that is named in the last column of that page's tables exists in the file named before
+/// it. A cell names tests as `path.rs`: `test`, `test`; a name with a space in it is a command.
 pub fn tests(tree: &Tree) -> Vec<Finding> {
     let Some(page) = tree.file(PROMISES) else { return Vec::new() };
     let mut findings = Vec::new();
@@ -117,7 +117,7 @@ pub fn tests(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether the file declares a test of that name.
+/// Returns whether the file declares a test of that name.
 fn has_test(file: &SourceFile, name: &str) -> bool {
     let head = format!("fn {name}(");
     file.text.contains("#[test]") && file.text.lines().any(|line| line.trim().starts_with(&head))

@@ -1,6 +1,6 @@
-//! Files of one crate that import each other in a circle. A module may use its own children and
-//! they may use it; everything else has to form layers, so that a file can be understood after
-//! what it imports and before what imports it.
+//! Import cycles between files of one crate. A module may use its own children and they may use it;
+//! everything else has to form layers, so that a file can be understood after what it imports and
+//! before what imports it.
 
 mod crate_map;
 mod scan;
@@ -14,10 +14,10 @@ use crate_map::CrateMap;
 
 const HINT: &str = "move what both need into a file below them, or let the caller pass it in";
 
-/// What files take from each other: the names, by user and used file.
+/// Names that files import from each other, by user and used file.
 type Ties = BTreeMap<(usize, usize), BTreeSet<String>>;
 
-/// No circle of imports across the files of a crate.
+/// Files of a crate must not import each other in a cycle.
 pub fn circles(tree: &Tree) -> Vec<Finding> {
     let packages: BTreeSet<&str> = tree.rust().map(SourceFile::package).collect();
     packages.iter().flat_map(|package| circles_of(&CrateMap::of(tree, package))).collect()
@@ -41,7 +41,7 @@ fn finding(map: &CrateMap, circle: &[usize], ties: &Ties) -> Finding {
     Finding { path: map.files[circle[0]].to_owned(), line: 1, what, hint: HINT }
 }
 
-/// The groups of two and more files of which each reaches each other one, in the order of files.
+/// Returns the groups of two or more files that all reach each other, in the order of files.
 fn strongly_connected(count: usize, ties: &Ties) -> Vec<Vec<usize>> {
     let reached: Vec<BTreeSet<usize>> = (0..count).map(|from| reachable(from, ties)).collect();
     let mut groups = Vec::new();
@@ -57,7 +57,8 @@ fn strongly_connected(count: usize, ties: &Ties) -> Vec<Vec<usize>> {
     groups
 }
 
-/// The files that can be reached in one step or more; a file itself only through others.
+/// Returns the files that can be reached in one step or more; a file reaches itself only through
+/// others.
 fn reachable(from: usize, ties: &Ties) -> BTreeSet<usize> {
     let mut reached = BTreeSet::new();
     let mut open = vec![from];

@@ -1,7 +1,8 @@
-//! The script of the pages, checked by a linter: a name that is declared twice in one scope, or
-//! never, is legal in a script, and wrong.
+//! Lints the script of the pages: a name that is declared twice in one scope, or never, is legal in
+//! a script, and wrong.
 //!
-//! The linter is one program without dependencies, fetched once into `target` by address and sum.
+//! The linter is a single program without dependencies, fetched once into `target` by address and
+//! checksum.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,13 +19,13 @@ const SHA256: &str = "e9fc491ffec6ba4024549b7c797937cd4f01855b4fe66a78220efe83b9
 const CANARY: &str =
     "(() => {\n  function f() { return g; }\n  function f() { return 1; }\n  f();\n})();\n";
 const RULES: &[&str] = &["noRedeclare", "noUndeclaredVariables"];
-/// Where the script and the rules (`biome.json`) are.
+/// Folder of the script and of the rules (`biome.json`).
 const TEMPLATES: &str = "crates/report/templates";
 
 pub fn check() -> Result<()> {
     let linter = linter()?;
     show(&mut lint(&linter, Path::new("page.js")))?;
-    // Shows each time that the rules find what they are for.
+    // Shows on every run that the rules find what they are for.
     let canary = scratch("canary.js")?;
     fs::write(&canary, CANARY).with_context(|| format!("write {}", canary.display()))?;
     let found = lint(&linter, &canary).output().context("start the linter")?;
@@ -35,7 +36,8 @@ pub fn check() -> Result<()> {
     Ok(())
 }
 
-/// The linter takes its rules from the folder in which it is started.
+/// Returns a command that runs the linter, which takes its rules from the folder in which it is
+/// started.
 fn lint(linter: &Path, script: &Path) -> Command {
     let mut command = Command::new(linter);
     command.args(["lint", "--error-on-warnings"]).arg(script);
@@ -43,7 +45,7 @@ fn lint(linter: &Path, script: &Path) -> Command {
     command
 }
 
-/// The path of the linter, which is fetched if it is not there.
+/// Returns the path of the linter, fetching it if it is not there.
 fn linter() -> Result<PathBuf> {
     let home = scratch(&format!("biome-{VERSION}"))?;
     let program = home.join("package/biome");

@@ -8,16 +8,17 @@ const FILE_LINES_MAX: usize = 600;
 const MAIN_LINES_MAX: usize = 80;
 const LINE_WIDTH_MAX: usize = 100;
 
-/// How a crate of the program denies what clippy.toml lists; CI makes each warning an error.
+/// Attribute by which a crate of the program denies what clippy.toml lists; CI makes each warning
+/// an error.
 const DENIED: &str = "#![cfg_attr(not(test), warn(clippy::disallowed_methods))]";
-/// The crate that has the dangerous calls, and those that are tools of developers.
+/// The crate that has the dangerous calls, and the crates that are developers' tools.
 const FREE: [&str; 4] = ["sys", "testkit", "xtask", "fuzz"];
 
-/// Where tests take turns.
+/// Folder of the tests that take turns.
 const TAKING_TURNS: &str = "crates/blockstone/tests/end_to_end/";
 
-/// Folders whose members a `registry.rs` in them or beside them lists, and what the code of
-/// a member contains.
+/// Folders whose members are listed by a `registry.rs` in them or next to them, and what the code
+/// of a member contains.
 const REGISTRIES: &[(&str, &str)] = &[
     ("crates/engine/src/", "Engine for "),
     ("crates/probe/src/", "Probe for "),
@@ -48,8 +49,8 @@ pub fn unsafe_code(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// What reaches a file, a program or a thread in a way that others can direct elsewhere is in sys
-/// only: clippy.toml lists the methods, and each crate of the program denies them.
+/// Calls that reach a file, a program or a thread in a way that others can direct elsewhere are
+/// only in sys: clippy.toml lists the methods, and each crate of the program denies them.
 pub fn dangerous_calls(tree: &Tree) -> Vec<Finding> {
     let ours = |file: &&SourceFile| !FREE.contains(&file.package());
     let hint = "add the line after the documentation of the crate";
@@ -70,7 +71,7 @@ pub fn dangerous_calls(tree: &Tree) -> Vec<Finding> {
                 let hint = "move the call to crates/sys, behind a safe function";
                 findings.push(file.finding(index, "a dangerous call is allowed", hint));
             }
-            // No method that clippy could list: what is opened relative to it is a path.
+            // Not a method that clippy could list: what is opened relative to it is a path.
             if code.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == "CWD") {
                 let hint = "use sys::path or sys::held, which hold the directory";
                 findings.push(file.finding(index, "a path relative to no held directory", hint));
@@ -80,7 +81,7 @@ pub fn dangerous_calls(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// `foo.rs` beside `foo/`.
+/// A module is in `foo.rs` next to `foo/`.
 pub fn module_files(tree: &Tree) -> Vec<Finding> {
     let old = tree.files.iter().filter(|file| file.path.ends_with("/mod.rs"));
     let hint = "name it after its folder and put it beside the folder";
@@ -102,7 +103,7 @@ pub fn file_length(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Lines that fit beside each other on a screen, where no formatter sees to it.
+/// Lines fit next to each other on a screen, where no formatter sees to it.
 pub fn line_width(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     let narrow = |file: &&SourceFile| file.is_a("rs") || file.is_a("toml");
@@ -147,8 +148,8 @@ pub fn silent_skips(tree: &Tree) -> Vec<Finding> {
     [ignored, silent].concat()
 }
 
-/// The end-to-end tests run at the same time; how many of them at once, and beside whom, is decided
-/// by the turn that each takes.
+/// The end-to-end tests run at the same time; how many of them run together, and with which others,
+/// is decided by the turn that each takes.
 pub fn turns(tree: &Tree) -> Vec<Finding> {
     let hint = "begin it with `Place::beside()` or `Turn::beside()`; if it measures, with \
                 `Place::new()` or `Turn::alone()`";
@@ -191,14 +192,14 @@ pub fn registries(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The name under which the registry of a folder lists this file, if it must.
+/// Returns the name under which the registry of a folder must list this file, if it must.
 fn member<'a>(file: &'a SourceFile, folder: &str, marker: &str) -> Option<&'a str> {
     let stem = file.path.strip_prefix(folder)?.strip_suffix(".rs")?;
     let is_member = file.code().any(|line| line.contains(marker));
     (is_member && stem != "registry" && !stem.contains('/')).then_some(stem)
 }
 
-/// A finding for each line, tests included, that `matches` without its indentation.
+/// Returns a finding for each line, tests included, that `matches` without its indentation.
 fn lines_with<'a>(
     files: impl Iterator<Item = &'a SourceFile>,
     matches: impl Fn(&str) -> bool,
@@ -222,7 +223,7 @@ mod tests {
         Tree { files: files.into(), packages: Vec::new() }
     }
 
-    /// The lines that a check finds in one file.
+    /// Returns the lines that a check finds in one file.
     fn lines(check: super::super::Check, path: &str, text: &str) -> Vec<usize> {
         check(&tree([(path, text)])).iter().map(|finding| finding.line).collect()
     }

@@ -1,4 +1,4 @@
-//! What the checks look at: the texts and the packages of the workspace.
+//! Input of the checks: the texts and the packages of the workspace.
 
 use std::fs;
 use std::path::Path;
@@ -25,14 +25,14 @@ pub struct SourceFile {
 
 #[derive(Debug)]
 pub struct Package {
-    /// Its folder's name: `sys`.
+    /// Name of its folder: `sys`.
     pub name: String,
     pub dependencies: Vec<Dependency>,
 }
 
 #[derive(Debug)]
 pub struct Dependency {
-    /// Its package: `blockstone-base`, `serde`.
+    /// Name of its package: `blockstone-base`, `serde`.
     pub name: String,
     pub test_only: bool,
 }
@@ -48,7 +48,7 @@ impl SourceFile {
         Path::new(&self.path).extension().is_some_and(|found| found == extension)
     }
 
-    /// The folder of its crate: `sys` for `crates/sys/src/ring.rs`.
+    /// Returns the folder of its crate: `sys` for `crates/sys/src/ring.rs`.
     pub fn package(&self) -> &str {
         let inside = self.path.strip_prefix("crates/").unwrap_or_default();
         inside.split('/').next().unwrap_or_default()
@@ -58,7 +58,7 @@ impl SourceFile {
         self.path.contains("/tests/") || self.path.ends_with("/tests.rs")
     }
 
-    /// Its lines before the tests that are no comment.
+    /// Returns its lines before the tests that are not comments.
     pub fn code(&self) -> impl Iterator<Item = &str> {
         let lines = self.text.lines().take(self.product_lines());
         lines.filter(|line| !line.trim_start().starts_with("//"))
@@ -68,13 +68,13 @@ impl SourceFile {
         product_lines(&self.text).unwrap_or_else(|| self.text.lines().count())
     }
 
-    /// A finding on the line with this index, counted from 0.
+    /// Returns a finding on the line with this index, counted from 0.
     pub fn finding(&self, index: usize, what: impl Into<String>, hint: &'static str) -> Finding {
         Finding { path: self.path.clone(), line: index + 1, what: what.into(), hint }
     }
 }
 
-/// The lines before the test module, if the text has one.
+/// Returns the number of lines before the test module, if the text has one.
 fn product_lines(text: &str) -> Option<usize> {
     let next = text.lines().skip(1);
     let mut pairs = text.lines().zip(next);
@@ -82,13 +82,13 @@ fn product_lines(text: &str) -> Option<usize> {
 }
 
 impl Package {
-    /// The crates of this workspace that it depends on, but for the testkit of its tests.
+    /// Returns the crates of this workspace that it depends on, except the testkit for its tests.
     pub fn uses(&self) -> impl Iterator<Item = &str> {
         let is_test = |d: &&Dependency| d.test_only && d.own() == Some("testkit");
         self.dependencies.iter().filter(move |d| !is_test(d)).filter_map(Dependency::own)
     }
 
-    /// The line of its Cargo.toml that names `dependency`, for a finding.
+    /// Returns a finding on the line of its Cargo.toml that names `dependency`.
     pub fn finding(
         &self,
         tree: &Tree,
@@ -104,7 +104,7 @@ impl Package {
 }
 
 impl Dependency {
-    /// The folder of a crate of this workspace; none for an external crate.
+    /// Returns the folder of a crate of this workspace; `None` for an external crate.
     pub fn own(&self) -> Option<&str> {
         let is_program = PREFIX.strip_suffix('-') == Some(&self.name);
         if is_program { Some(&self.name) } else { self.name.strip_prefix(PREFIX) }
@@ -121,14 +121,14 @@ impl Tree {
     }
 }
 
-/// Reads the workspace: what git tracks, and what it would track.
+/// Reads the workspace: the files that git tracks or would track.
 pub fn load() -> Result<Tree> {
     let mut git = Command::new("git");
     git.args(["ls-files", "--cached", "--others", "--exclude-standard"]).current_dir(root());
     let mut files = Vec::new();
     for path in output_of(&mut git)?.lines() {
-        // A file that was removed but not yet committed is listed and not there. One that is no
-        // UTF-8, as a picture, has no lines to check, but links may lead to it.
+        // A file that was removed but not yet committed is listed but does not exist. A file that
+        // is not UTF-8, such as a picture, has no lines to check, but links may lead to it.
         if let Ok(bytes) = fs::read(root().join(path)) {
             files.push(SourceFile::new(path, String::from_utf8(bytes).unwrap_or_default()));
         }

@@ -13,8 +13,8 @@ fn read(rank: u32, value: u64, start_ns: u64, end_ns: u64) -> Operation {
     Operation { is_write: false, ..write(rank, value, start_ns, end_ns) }
 }
 
-/// Whether some order of all acknowledged operations explains the history, by trying all.
-/// `may_follow` says whether the first may stand directly after those that are not in the mask.
+/// Returns whether some order of all acknowledged operations explains the history, by trying all.
+/// `precedes` returns whether its first operation must come before its second.
 fn explained(history: &[Operation], precedes: &dyn Fn(usize, usize) -> bool) -> bool {
     fn search(
         history: &[Operation],
@@ -41,7 +41,8 @@ fn explained(history: &[Operation], precedes: &dyn Fn(usize, usize) -> bool) -> 
     search(history, precedes, (0, INITIAL), &mut HashSet::new())
 }
 
-/// A history of up to eight operations of three ranks, each of which does one after the other.
+/// Returns a history of up to eight operations of three ranks, each of which performs one after the
+/// other.
 fn random_history(rng: &mut Rng) -> Vec<Operation> {
     let mut history = Vec::new();
     let mut value = 0;
@@ -79,7 +80,7 @@ fn it_agrees_with_trying_all_orders() {
         let linearizable = explained(&history, &real_time);
         let found = contradiction(&history);
         assert_eq!(found.is_none(), linearizable, "{number}: {found:?} {history:#?}");
-        // Ranks do their operations in the order of the list.
+        // Ranks perform their operations in the order of the list.
         let program = |a: usize, b: usize| history[a].rank == history[b].rank && a < b;
         let sequential = explained(&history, &program);
         let found = regression(&history);
@@ -90,8 +91,8 @@ fn it_agrees_with_trying_all_orders() {
     assert!(counts.iter().all(|&count| count > 1_000), "both answers are tried: {counts:?}");
 }
 
-/// A linearizable history of several registers: operations take effect at ascending instants, which
-/// lie between their start and their end.
+/// Returns a linearizable history of several registers: operations take effect at ascending times,
+/// which are between their start and their end.
 fn legal(operations: usize, seed: u64) -> Vec<Operation> {
     let mut rng = Rng::new(seed, 0);
     let mut values = [INITIAL; 4];
@@ -132,7 +133,7 @@ fn every_planted_fault_is_found_and_named() {
             history[late].value = value;
             contradiction(&history)
         };
-        // A write that was replaced long ago, of the same register.
+        // A write to the same register that was replaced long ago.
         let same = |it: &&Operation| it.register == history[late].register && it.is_write;
         let old = history.iter().find(same).unwrap();
         let found = planted(old.value).unwrap();

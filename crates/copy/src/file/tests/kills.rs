@@ -1,4 +1,4 @@
-//! A copy that is killed at any moment goes on.
+//! A copy that is killed at any moment can be resumed.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::*;
 
 const VARIABLE: &str = "BLOCKSTONE_COPY_TO_KILL";
 
-/// Each chunk of a few takes a moment, so that there is a moment for every part of the work.
+/// Delays each chunk a little, so that a kill can hit every part of the work.
 struct Slow;
 
 impl Watch for Slow {
@@ -20,7 +20,7 @@ impl Watch for Slow {
     }
 }
 
-/// The process that is killed: this test, in a directory that another names.
+/// Runs as the process that is killed: this test, in a directory named by the parent.
 #[test]
 fn killed() {
     let Ok(dir) = std::env::var(VARIABLE) else { return };
@@ -56,14 +56,14 @@ fn a_copy_that_is_killed_goes_on() {
             .unwrap();
         let wait = Rng::new(5, kill).below(250);
         std::thread::sleep(Duration::from_millis(wait));
-        // However slow the machine is, some leave chunks that are durable.
+        // However slow the machine is, some kills leave chunks that are durable.
         let has_claims = || fs::metadata(&sidecar).is_ok_and(|found| found.len() > 1000);
         while kill % 4 == 3 && !has_claims() && child.try_wait().unwrap().is_none() {
             std::thread::sleep(Duration::from_millis(1));
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        // Most complete started chunks one by one; some complete all that are left at once.
+        // Most rounds continue chunk by chunk; some complete everything that is left.
         if kill % 4 == 3 && !place.target().exists() {
             let resumed = place.copy(resume).unwrap();
             resumed_bytes += resumed.resumed_bytes;

@@ -1,4 +1,4 @@
-//! Copies on file systems that each have a method of their own.
+//! Copies on file systems that each have their own method.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ fn device(file_system: FileSystem, size: Bytes) -> LoopDevice {
     LoopDevice::create(DeviceSpec { size, file_system, ..DeviceSpec::default() }).unwrap()
 }
 
-/// A file whose bytes are on its medium alone.
+/// Makes a file whose bytes are only on its medium.
 fn make(path: &Path, seed: u64) {
     fs::write(path, random(SIZE, seed)).unwrap();
     let file = BlockFile::open(path, blockstone_sys::file::Access::Read, false).unwrap();
@@ -68,7 +68,7 @@ fn leaves_the_cache_alone(file_system: FileSystem, size: Bytes, methods: &[Metho
         assert_eq!((cached(&source), others > 0), (others, true), "{method:?}");
         is_equal(&at);
     }
-    // The kernel takes a page of it now and then, also where nothing is copied.
+    // The kernel evicts a page of it now and then, even if nothing is copied.
     let stays = cached(&third);
     assert!(of_others > 0 && stays.abs_diff(of_others) <= of_others / 50, "{stays} of {of_others}");
 }
@@ -162,7 +162,7 @@ fn bytes_that_change_after_they_were_written_are_found() {
 
     let force = Options { force: true, ..verify };
     let copied = copy(&job, &force, NOTHING, &Until::default()).unwrap();
-    // What a server has read, and from where, is not known here.
+    // What a server has read, and from where, cannot be known here.
     let Verified::Unproven { why } = &copied.verified else { panic!("{:?}", copied.verified) };
     assert!(why.contains("from a device"), "{why}");
     is_equal(at);
@@ -170,8 +170,8 @@ fn bytes_that_change_after_they_were_written_are_found() {
     assert!(matches!(error, CopyError::Exists { .. }), "{error}");
 }
 
-/// The target of a copy whose source has data, a hole and data, and where an older copy had left
-/// other data in all of it.
+/// Copies a source with data, a hole and data by the server method, onto a part in which an older
+/// copy left other data throughout.
 fn served(file_system: FileSystem, size: Bytes) -> (Result<u64, String>, LoopDevice) {
     let device = device(file_system, size);
     let at = device.mount_point().unwrap();
@@ -196,14 +196,14 @@ fn served(file_system: FileSystem, size: Bytes) -> (Result<u64, String>, LoopDev
 #[test]
 fn copy_file_range_counts_as_the_servers_only_if_this_kernel_moved_nothing() {
     require!(Root, Loop, Xfs, Cachestat);
-    // XFS shares the blocks, as far as the caller sees like a server that copies.
+    // XFS shares the blocks, which looks to the caller like a server that copies.
     let (by_other, device) = served(FileSystem::Xfs, Bytes::mib(400));
     assert_eq!(by_other, Ok((4 << 20) + 77));
     let at = device.mount_point().unwrap();
     fs::rename(at.join(".target.blockstone-part"), at.join(NAME)).unwrap();
     is_equal(&at);
     drop(device);
-    // ext4 has the kernel copy through the page cache, as a client does whose server refuses.
+    // ext4 lets the kernel copy through the page cache, like a client whose server refuses.
     let (by_kernel, device) = served(FileSystem::Ext4, Bytes::mib(64));
     let why = by_kernel.unwrap_err();
     assert!(why.contains("the kernel read and wrote in its place"), "{why}");

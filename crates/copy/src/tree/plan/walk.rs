@@ -1,5 +1,5 @@
-//! Looks at all that is below the sources: one directory is open at a time, so that the depth of a
-//! tree is limited by the length of its paths alone.
+//! Inspects everything below the sources: one directory is open at a time, so the depth of a tree
+//! is limited only by the length of its paths.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -22,14 +22,14 @@ use crate::tree::Failure;
 /// Longest path that the kernel accepts (limits.h), without its final zero.
 const PATH_BYTES_MAX: usize = 4095;
 
-/// Where a source was named, and how much of its path leads there.
+/// Directory that holds a named source, and how much of the source's path leads there.
 #[derive(Clone)]
 struct Base {
     dir: Arc<HeldDir>,
     len: usize,
 }
 
-/// A directory that was found and not entered yet.
+/// A directory that was found but not entered yet.
 struct Found {
     source: PathBuf,
     target: PathBuf,
@@ -37,7 +37,7 @@ struct Found {
 
 pub(super) struct Walk {
     pub(super) plan: Plan,
-    /// Files with several names, and their entries.
+    /// Files with several names, and the indices of their entries.
     seen: HashMap<Node, usize>,
     bases: HashMap<PathBuf, Arc<HeldDir>>,
 }
@@ -55,7 +55,7 @@ impl Walk {
         Self { plan, seen: HashMap::new(), bases: HashMap::new() }
     }
 
-    /// What was named on the command line.
+    /// Walks a source named on the command line.
     pub(super) fn named(
         &mut self,
         source: &Path,
@@ -64,7 +64,7 @@ impl Walk {
     ) -> Result<(), PlanError> {
         let refused = |error: io::Error| PlanError::Source {
             path: source.to_owned(),
-            // The directory of each source is held.
+            // The directory of each source is held open.
             hint: if error.raw_os_error() == Some(Errno::MFILE.raw_os_error()) {
                 "name sources of fewer directories, or raise the limit on open files (ulimit -n)"
             } else {
@@ -100,8 +100,8 @@ impl Walk {
         Ok(())
     }
 
-    /// The directory from which a source is reached: the one that holds its name, or itself if it
-    /// is named without one, as `..`, or with a slash at its end.
+    /// Returns the directory from which a source is reached: the one that holds its name, or the
+    /// source itself if it is named without one, as in `..`, or with a trailing slash.
     fn base(&mut self, source: &Path) -> io::Result<Base> {
         let bytes = source.as_os_str().as_bytes();
         let is_itself = bytes.ends_with(b"/") || bytes.ends_with(b"/.");
@@ -118,7 +118,7 @@ impl Walk {
         Ok(Base { dir, len })
     }
 
-    /// Whether the root is this directory, or below it.
+    /// Returns whether the root is this directory, or below it.
     fn root_is_in(&self, directory: Node) -> io::Result<bool> {
         let mut at: OwnedFd = self.plan.root.as_fd().try_clone_to_owned()?;
         loop {
@@ -135,8 +135,8 @@ impl Walk {
         }
     }
 
-    /// A source and all that is below it, directories before what is in them. What cannot be read
-    /// is noted.
+    /// Adds a source and everything below it, directories before their contents. Anything that
+    /// cannot be read is noted.
     fn all(&mut self, base: &Base, source: &Path, target: &Path) {
         let first = Found { source: source.to_owned(), target: target.to_owned() };
         let mut left = Vec::new();
@@ -158,7 +158,7 @@ impl Walk {
         self.plan.failed.push(Failure { path: source.to_owned(), error });
     }
 
-    /// What is in a directory. Returns the directories there.
+    /// Adds the contents of a directory. Returns the directories in it.
     fn enter(&mut self, base: &Base, found: &Found) -> io::Result<Vec<Found>> {
         // Its entries would exceed the longest path.
         if found.source.as_os_str().len() > PATH_BYTES_MAX {
@@ -182,7 +182,7 @@ impl Walk {
         Ok(directories)
     }
 
-    /// Whether it is a directory; all else is planned.
+    /// Returns whether it is a directory; anything else is planned.
     fn look(
         &mut self,
         base: &Base,
@@ -236,7 +236,7 @@ impl Walk {
         });
     }
 
-    /// Of the entry that was pushed last.
+    /// Sets the bytes of the entry that was pushed last.
     fn count(&mut self, bytes: u64, data_bytes: u64) {
         self.plan.bytes += bytes;
         self.plan.data_bytes += data_bytes;
@@ -246,7 +246,7 @@ impl Walk {
     }
 }
 
-/// The name of a source in the directory from which it is reached.
+/// Returns the name of a source in the directory from which it is reached.
 fn name_in<'a>(source: &'a Path, base: &Base) -> &'a OsStr {
     let name = below(source, base.len).as_os_str();
     if name.is_empty() { OsStr::new(".") } else { name }

@@ -24,14 +24,14 @@ use crate::attributes::{Attributes, Lack, Made};
 /// Mode of a new directory until its attributes are set.
 const NEW_DIRECTORY: Mode = Mode::RWXU;
 
-/// What became of an entry.
+/// Result of an entry.
 enum Done {
     Made,
-    /// It was there from an earlier copy.
+    /// It was left by an earlier copy.
     Kept,
 }
 
-/// Where a name is made.
+/// Place for a new name.
 struct Place<'a> {
     dir: Arc<HeldDir>,
     name: &'a Path,
@@ -40,7 +40,7 @@ struct Place<'a> {
     there: Option<Stat>,
 }
 
-/// The directory of the last name.
+/// Directory of the last name.
 type Last<'a> = Option<(&'a Path, Arc<HeldDir>)>;
 
 impl<'a> Run<'a> {
@@ -105,7 +105,7 @@ impl<'a> Run<'a> {
         workshop.make(&Target { dir: &dir, name, path: &path, replaces: false }, &make)
     }
 
-    /// Links, pipes and devices, once the files that they name are there.
+    /// Makes links, pipes and devices, once the files that they name exist.
     pub(super) fn others(&self, workshop: &mut Workshop<'_>) {
         let mut last = None;
         for (index, entry) in self.plan.entries.iter().enumerate() {
@@ -113,7 +113,7 @@ impl<'a> Run<'a> {
             {
                 continue;
             }
-            // Its first name failed, which was reported.
+            // Its first name failed, which was already reported.
             if let Kind::Same(first) = entry.kind
                 && self.with(|results| results.absent.contains(&first))
             {
@@ -196,7 +196,7 @@ impl<'a> Run<'a> {
             Kind::Directory(_) | Kind::File => {}
         }
         if entry.names == 1 {
-            // Nobody asks.
+            // Its identity is needed only for further names.
             return Ok(entry.node);
         }
         let found = statat(room, new, AtFlags::SYMLINK_NOFOLLOW);
@@ -222,8 +222,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Whether what is there is what would be made. A device or pipe is never replaced, so that it
-    /// stays without --resume too.
+    /// Returns whether the existing object is what would be made. A device or pipe is never
+    /// replaced, so it stays even without --resume.
     fn is_kept(&self, entry: &Entry, place: &Place<'_>, there: &Stat) -> bool {
         let is_special = matches!(entry.kind, Kind::Special(..));
         if !(self.settings.file.resume || is_special && self.settings.file.force) {
@@ -237,7 +237,8 @@ impl<'a> Run<'a> {
         is_as_wanted(entry, there, link.as_deref().ok().map(CStr::to_bytes))
     }
 
-    /// The deepest first: what is made in a directory changes its times.
+    /// Finishes directories, deepest first, because making anything in a directory changes its
+    /// times.
     pub(super) fn finish_directories(&self) {
         let were_there = self.with(|results| !results.found.is_empty());
         let planned = self.plan.entries.iter().filter(|_| were_there);
@@ -275,8 +276,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Whether a directory that was there before the copy holds anything that the copy does not make:
-/// its owner and mode may keep others from that.
+/// Returns whether a directory that existed before the copy holds anything that the copy does not
+/// make: its owner and mode may protect that from others.
 fn holds_more(held: &HeldDir, target: &Path, planned: &HashSet<&Path>) -> Result<bool, CopyError> {
     let names = held.names().map_err(CopyError::io("list", held.path()))?;
     let is_left = |name: &OsStr| {

@@ -1,11 +1,11 @@
-//! Whether the bytes that the kernel charged to a process as written are evidence.
+//! Whether the bytes that the kernel charged to a process as written can be used as evidence.
 //!
 //! A buffered write is charged when it makes pages dirty. A file system with large folios (XFS,
 //! ext4 from Linux 6.16) charges the whole folio for each page, up to 2 MiB for a write of 4 KiB.
-//! One that exceeds the calls may be right all the same: `io_uring` and Linux AIO write without the
-//! calls that are counted. Then the disks moved as much, and as others may have written to them
-//! too, so much is what the database reports as written, or what the block layer counted for these
-//! processes, where either is known.
+//! A charge above the bytes of the counted calls may still be right: `io_uring` and Linux AIO write
+//! without those calls. In that case the disks moved as much. As others may have written to the
+//! disks too, the database must also report that much as written, or the block layer must have
+//! counted that much for these processes, where either is known.
 
 use blockstone_base::column::{Cell, Kind};
 use blockstone_base::table::Missing;
@@ -21,18 +21,18 @@ const CHARGED: [(&str, &str, &str); 4] = [
     ("session_statistics", "charged_write_bytes", CALLS),
 ];
 const CALLS: &str = "requested_write_bytes";
-/// The series of what was counted inside the kernel.
+/// The series counted in the kernel.
 const TRACED: &str = "kernel_io";
-/// Why such bytes are no evidence, for people.
+/// Why such bytes are not evidence, for people.
 pub const OVERCHARGED: &str = "\
     more bytes are charged as written than system calls, the database or the disks account for: \
     the kernel charges a buffered write with the whole folio of each page it makes dirty";
-/// A charge may be greater than what happened by this factor: pages that are written in part.
+/// Factor by which a charge may exceed what was written: pages may be written in part.
 const SLACK: f64 = 1.1;
 
 impl<'a> Interval<'a> {
-    /// Disks and others beneath which the kernel knows no device: together they moved what all
-    /// devices did.
+    /// Returns the disks and other devices below which the kernel knows no further device. Together
+    /// they moved what all devices did.
     pub fn disks(&self) -> Vec<&'a str> {
         let is_end = |name: &&str| {
             let text = |column| self.text("block", name, column);
@@ -41,7 +41,8 @@ impl<'a> Interval<'a> {
         self.objects("block").into_iter().filter(is_end).collect()
     }
 
-    /// Whether a column of the probe counts such bytes for any of its objects.
+    /// Returns whether the probe has a column of such bytes that is overcharged for any of its
+    /// objects.
     pub(super) fn has_overcharged(&self, probe: &str) -> bool {
         let columns = CHARGED.iter().filter(|(of, ..)| *of == probe);
         let mut objects =
@@ -49,12 +50,14 @@ impl<'a> Interval<'a> {
         objects.any(|(object, column)| self.is_overcharged(probe, object, column))
     }
 
-    /// What a column grew by, unless it counts bytes charged as written that are no evidence.
+    /// Returns the growth of a column, unless it counts bytes charged as written that are not
+    /// evidence.
     pub(super) fn believed(&self, grown: u64, of: (&str, &str, &str)) -> Grown {
         if self.is_overcharged(of.0, of.1, of.2) { Err(Missing::NoEvidence) } else { Ok(grown) }
     }
 
-    /// All that is recorded decides, or the window, so that the parts of either are judged alike.
+    /// The whole recording decides, or the whole window, so that all parts of either are judged
+    /// alike.
     fn is_overcharged(&self, probe: &str, object: &str, column: &str) -> bool {
         let Some(&(_, _, calls)) = CHARGED.iter().find(|(p, c, _)| (*p, *c) == (probe, column))
         else {
@@ -70,7 +73,7 @@ impl<'a> Interval<'a> {
         let explains = |by: Option<u64>| !exceeds(all, by.unwrap_or(0));
         let moved = explains(self.sum("block", self.disks().into_iter(), "write_bytes"));
         let written = match probe {
-            // What the instance in it sent to its disks.
+            // Bytes that the instance in the process sent to its disks.
             "process" => {
                 let sent = self.sum("disk", self.names("disk"), "write_bytes");
                 return !moved && !explains(sent);
@@ -81,14 +84,14 @@ impl<'a> Interval<'a> {
         !moved || written.is_some_and(|written| !explains(Some(written)))
     }
 
-    /// What a database wrote, as it reports it.
+    /// Returns the bytes that a database reports as written.
     fn reported(&self) -> Option<u64> {
         let blocks = self.sum("role", self.names("role"), "write_bytes")?;
         let redo = ["redo_written_bytes", "redo_bytes"];
         Some(blocks + redo.iter().find_map(|name| self.whole("instance", "", name)).unwrap_or(0))
     }
 
-    /// What the block layer counted for the objects of a probe, which are roles.
+    /// Returns the bytes that the block layer counted for the objects of a probe, which are roles.
     fn traced(&self, probe: &str) -> Option<u64> {
         let state = |object: &'a str, column| {
             let (track, index) = self.find(TRACED, object, column, Kind::State).ok()?;
@@ -110,14 +113,14 @@ impl<'a> Interval<'a> {
                 let mut rows = self.rows_of(track, from_ns, to_ns).rev();
                 rows.find_map(|row| number(row, index)).map_or(0, |(_, count)| count)
             };
-            // It stood at zero before its first row.
+            // The counter was at zero before its first row.
             u64::try_from(stood(0, to_ns) - stood(0, from_ns)).ok()
         });
         let is_known = self.names(TRACED).any(|object| state(object, "layer") == Some("block"));
         is_known.then(|| counted.sum())
     }
 
-    /// By how much a counter grew of all that have one.
+    /// Returns the summed growth of a counter over all objects that have it.
     fn sum<'b>(
         &self,
         probe: &str,
@@ -136,8 +139,8 @@ impl<'a> Interval<'a> {
         objects.map(|(name, _)| name.as_str())
     }
 
-    /// By how much a counter grew from its first row in the recording, or in the window, to the
-    /// last.
+    /// Returns the growth of a counter from its first row in the recording, or in the window, to
+    /// its last.
     fn whole(&self, probe: &str, object: &str, column: &str) -> Option<u64> {
         let (track, index) = self.find(probe, object, column, Kind::Counter).ok()?;
         let (from_ns, to_ns) = self.judged();
@@ -157,8 +160,8 @@ mod tests {
     use super::*;
     use crate::History;
 
-    /// A process that in ten seconds wrote so much by calls and was charged so much, and a disk
-    /// that wrote so much.
+    /// A process that wrote `calls` bytes by system calls and was charged `charged` bytes in ten
+    /// seconds, and a disk that wrote `disk` bytes.
     fn charged(calls: i64, charged: i64, disk: Option<i64>) -> History {
         with(Vec::new(), calls, charged, disk)
     }

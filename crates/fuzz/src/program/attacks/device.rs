@@ -8,13 +8,13 @@ use std::path::Path;
 use blockstone_base::Bytes;
 use blockstone_testkit::{DeviceSpec, LoopDevice};
 
-/// Of the device that must not be overwritten.
+/// Size of the device that must not be overwritten.
 const DEVICE_MIB: u64 = 8;
-/// In the superblock of ext4.
+/// Signature in the superblock of ext4.
 const EXT4_MAGIC: [u8; 2] = [0x53, 0xef];
 const EXT4_MAGIC_AT: u64 = 1024 + 56;
 
-/// A block device that holds data and the signature of a file system, and what is on it.
+/// A block device that holds data and the signature of a file system, and a copy of its content.
 #[derive(Debug)]
 pub struct Device {
     device: LoopDevice,
@@ -25,7 +25,7 @@ impl Device {
     pub fn make() -> Self {
         let spec = DeviceSpec { size: Bytes::mib(DEVICE_MIB), ..DeviceSpec::default() };
         let device = LoopDevice::create(spec).expect("a loop device can be made");
-        // It is not mounted: the kernel would write to it by itself.
+        // It is not mounted, because the kernel would then write to it on its own.
         let file = fs::OpenOptions::new().write(true).open(device.device());
         let signed = file.and_then(|file| file.write_all_at(&EXT4_MAGIC, EXT4_MAGIC_AT));
         signed.expect("the device can be written");
@@ -37,7 +37,7 @@ impl Device {
         self.device.device()
     }
 
-    /// Whether it was written to; what was there is put back.
+    /// Returns whether it was written to, and restores its content.
     pub fn was_written(&self) -> bool {
         let path = self.device.device();
         if read(path) == self.content {

@@ -9,15 +9,15 @@ use super::super::{copy, options};
 use crate::targets::{offload, scans, size, subset, traces};
 
 const CAN: &str = "temporary files can be made";
-/// Of the file for measurements.
+/// Size of the file for measurements.
 const LARGE_BYTES: usize = 64 << 20;
 
-/// Of a database, for two hours.
+/// Load of a database over two hours.
 const LOAD: &str = "begin,end,database,reads_per_s,writes_per_s\n\
                     2024-05-14T10:00,2024-05-14T11:00,\"A\",200,100\n\
                     2024-05-14T11:00,2024-05-14T12:00,\"A\",210,110\n";
 
-/// Makes them; what a command has written is removed by [`clear`].
+/// Makes the fixtures; what a command has written is removed by [`clear`].
 pub fn make(dir: &Path) {
     options::prepare(dir);
     for name in ["run", "calibrate", "sqlite", "noise"] {
@@ -67,7 +67,7 @@ pub fn clear(dir: &Path) {
     }
 }
 
-/// Removes it, whatever it is.
+/// Removes a file or a directory, if it exists.
 pub fn remove(path: &Path) {
     let is_dir = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
     let _ = if is_dir { fs::remove_dir_all(path) } else { fs::remove_file(path) };
@@ -82,7 +82,7 @@ pub fn lay(fixture: &Path, to: &Path) {
     }
 }
 
-/// The paths of all that is below `dir`, relative to it.
+/// Returns the paths of everything below `dir`, relative to it.
 pub fn below(dir: &Path) -> Vec<PathBuf> {
     let (mut found, mut left) = (Vec::new(), vec![dir.to_owned()]);
     while let Some(next) = left.pop() {

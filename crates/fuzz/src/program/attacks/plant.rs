@@ -1,5 +1,5 @@
-//! What the owner of a directory may have put there when another user names a path in it, and what
-//! they may do while the program runs.
+//! Objects that the owner of a directory may have planted before another user names a path in it,
+//! and actions that the owner may take while the program runs.
 
 use std::ffi::OsString;
 use std::fs;
@@ -21,7 +21,8 @@ pub enum Attack {
     LinkToFile,
     /// The path is a link to a directory of root.
     LinkToDirectory,
-    /// The directory that holds the path is a link to a directory of root, which has such a name.
+    /// The directory that holds the path is a link to a directory of root, which has such a name in
+    /// it.
     LinkAbove,
     /// The path is a directory in which every name that the program uses is a link to a file of
     /// root.
@@ -30,34 +31,34 @@ pub enum Attack {
     Pipe,
     /// The path is a link to a block device.
     LinkToDevice,
-    /// The path is a block device, named once.
+    /// The path is a block device, without a link.
     Device,
     /// The path is a link to a character device of root, such as `/dev/null`.
     LinkToNull,
-    /// The path is such a device.
+    /// The path is such a device, without a link.
     Null,
     /// The path is a link to a file without an end.
     Endless,
     /// The path is a directory where a file is meant, or the reverse.
     OtherKind,
-    /// The path is another name of a file of root.
+    /// The path is a hard link to a file of root.
     HardLink,
-    /// Each file that is made is at once replaced by a link.
+    /// Each file that is made is immediately replaced by a link.
     FilesReplaced,
-    /// Each directory that is made is at once replaced by another, with links.
+    /// Each directory that is made is immediately replaced by another, with links.
     DirectoriesReplaced,
-    /// The path changes all the time between what it was and a link.
+    /// The path alternates all the time between what it was and a link.
     Exchanged,
 }
 
-/// Whose directory the path is in.
+/// Owner of the directory that the path is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// Of the attacker.
+    /// The attacker.
     Stranger,
-    /// Of root, and all may write to it, as `/tmp`.
+    /// Root, with write access for all users, as in `/tmp`.
     Sticky,
-    /// Of root alone, with root's own links.
+    /// Root alone, with root's own links.
     Root,
 }
 
@@ -112,18 +113,19 @@ impl Attack {
         }
     }
 
-    /// Whether it depends on who is faster.
+    /// Returns whether it is a race with the program.
     pub const fn is_race(self) -> bool {
         matches!(self, Self::FilesReplaced | Self::DirectoriesReplaced | Self::Exchanged)
     }
 
-    /// Whether it leads to another directory than the one named. What is measured is reached by its
-    /// path: whoever owns the way to it decides where files are made, as SECURITY.md says.
+    /// Returns whether it leads to a directory other than the one named. What is measured is
+    /// reached by its path: the owner of the way to it decides where files are made, as SECURITY.md
+    /// says.
     pub const fn directs(self) -> bool {
         matches!(self, Self::LinkToDirectory | Self::LinkAbove | Self::Exchanged)
     }
 
-    /// How often it is made; `is_short` in a test.
+    /// Returns the number of tries; `is_short` in a test.
     pub const fn tries(self, is_short: bool) -> u32 {
         match self {
             Self::DirectoriesReplaced if !is_short => 12,
@@ -133,18 +135,18 @@ impl Attack {
         }
     }
 
-    /// Whether it can be made on such a path, and would be an attack there.
+    /// Returns whether it can be made on such a path, and would be an attack there.
     pub fn applies(self, honest: Honest, owner: Owner) -> bool {
         let is_made = matches!(honest, Honest::NewFile(_) | Honest::NewDirectory(_));
         let is_read = honest.is_read();
         let is_place = matches!(honest, Honest::Within(_));
         match self {
-            // What root named is what root reads or measures; root's own links to directories may
-            // be meant.
+            // Root reads or measures what root named; root's own links to directories may be
+            // intended.
             Self::LinkToDirectory | Self::LinkAbove => owner != Owner::Root && !is_read,
             Self::LinksWithin => is_place || is_read || matches!(honest, Honest::NewDirectory(_)),
             Self::Endless => is_read,
-            // Where only root can enter, nobody else is at the other end.
+            // Where only root can enter, there is no attacker at the other end.
             Self::Pipe => owner != Owner::Root,
             Self::Device | Self::Null => owner == Owner::Root,
             Self::FilesReplaced | Self::DirectoriesReplaced => {
@@ -157,7 +159,7 @@ impl Attack {
     }
 }
 
-/// Where an attack is made.
+/// Setting of an attack.
 #[derive(Debug)]
 pub struct Scene<'a> {
     /// The directory that holds the path.
@@ -165,27 +167,27 @@ pub struct Scene<'a> {
     pub victims: &'a Victims,
     /// A block device with data.
     pub device: &'a Path,
-    /// A valid file or directory of the kind that the command wants; none where it makes one.
+    /// A valid file or directory of the kind that the command wants; `None` if it makes one.
     pub fixture: Option<&'a Path>,
-    /// The name of the path.
+    /// File name of the path.
     pub name: &'a str,
-    /// What an honest run made at the path and below it, relative to it.
+    /// Paths that an honest run made at the path and below it, relative to it.
     pub made: &'a [PathBuf],
-    /// How often the attack was tried before: each time it is a little different.
+    /// Number of earlier tries of the attack: each one is a little different.
     pub tried: u32,
 }
 
-/// What was prepared.
+/// A prepared attack.
 #[derive(Debug)]
 pub struct Planted {
-    /// What root names on the command line.
+    /// Path that root names on the command line.
     pub path: PathBuf,
-    /// What the attacker does meanwhile.
+    /// Actions of the attacker while the program runs.
     pub play: Option<Play>,
 }
 
 impl Scene<'_> {
-    /// Prepares it; everything belongs to `owner` afterwards.
+    /// Prepares an attack; everything belongs to `owner` afterwards.
     pub fn plant(&self, attack: Attack, honest: Honest, owner: Owner) -> Planted {
         let path = self.theirs.join(self.name);
         let (file, dir) = (self.victims.file(), self.victims.dir());
@@ -239,21 +241,22 @@ impl Scene<'_> {
         planted
     }
 
-    /// What is there when nobody attacks.
+    /// Puts in place what is there without an attack.
     pub fn honest(&self, path: &Path) {
         if let Some(fixture) = self.fixture {
             lay(fixture, path);
         }
     }
 
-    /// The directory in which new names are replaced: the path itself, or the one that holds it.
+    /// Returns the directory in which new names are replaced: the path itself, or the one that
+    /// holds it.
     fn race_in(&self, path: &Path) -> PathBuf {
         self.honest(path);
         if path.is_dir() { path.to_owned() } else { self.theirs.to_owned() }
     }
 
-    /// The last parts of the names that an honest run made: all are links at first, and later every
-    /// second, those of even and those of odd places in turn.
+    /// Returns the last parts of the names that an honest run made: all are links at first, and
+    /// later every second one, alternating between even and odd places.
     fn baits(&self) -> Vec<Bait> {
         let last = |made: &PathBuf| made.file_name().map(ToOwned::to_owned);
         let mut names: Vec<OsString> = self.made.iter().filter_map(last).collect();
@@ -265,8 +268,8 @@ impl Scene<'_> {
         names.into_iter().enumerate().map(bait).collect()
     }
 
-    /// A copy of the fixture with links in place of its files, and links of the names that an
-    /// honest run made.
+    /// Makes a copy of the fixture with links in place of its files, and with links of the names
+    /// that an honest run made.
     fn links_within(&self, path: &Path, victim: &Path) {
         self.honest(path);
         if !path.is_dir() {
@@ -281,7 +284,7 @@ impl Scene<'_> {
             }
         }
         for name in self.made {
-            // Below a directory that the program makes itself, nothing can be planted.
+            // Nothing can be planted below a directory that the program makes itself.
             let is_first = name.parent().is_some_and(|parent| parent.as_os_str().is_empty());
             if is_first && fs::symlink_metadata(path.join(name)).is_err() {
                 symlink(victim, path.join(name)).expect(CAN);
@@ -304,7 +307,7 @@ impl Scene<'_> {
     }
 }
 
-/// Makes `dir` and all below it a property of its owner, except what is another name of `victim`.
+/// Gives `dir` and everything below it to its owner, except hard links to `victim`.
 fn give(dir: &Path, owner: Owner, victim: &Path) {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
     let mode = match owner {

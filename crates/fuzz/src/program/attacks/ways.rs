@@ -1,16 +1,17 @@
 //! How each command reaches its paths: the arguments with which it runs for some seconds at most.
 //!
-//! What needs nothing but its required arguments is not listed. The honest run of a line must end
-//! well, which shows that the attacked path is reached; a line that cannot says where it ends.
+//! Commands that need nothing but their required arguments are not listed. The honest run of a line
+//! must end well, which shows that the attacked path is reached; a line that cannot end well says
+//! where it ends.
 
-/// Of one command.
+/// Arguments for one command.
 #[derive(Debug)]
 pub struct Way {
-    /// Its words: `check direct`.
+    /// Words of the command: `check direct`.
     pub of: &'static str,
-    /// Whether it takes seconds: then fewer attacks are made on options of all verbs in a test.
+    /// Whether it takes seconds: a test then makes fewer attacks on options of all verbs.
     pub measures: bool,
-    /// What it is given where an option of all verbs is attacked.
+    /// Arguments that it is given when an option of all verbs is attacked.
     pub plain: &'static [&'static str],
     pub paths: &'static [Reach],
 }
@@ -18,21 +19,22 @@ pub struct Way {
 /// How one path of a command is reached.
 #[derive(Clone, Copy, Debug)]
 pub struct Reach {
-    /// The argument, by its name in the declaration.
+    /// Name of the argument in the declaration.
     pub argument: &'static str,
     pub honest: Honest,
     /// All arguments; `{}` stands for the path.
     pub with: &'static [&'static str],
-    /// Why its honest run is refused; empty if it is not.
+    /// Reason why its honest run is refused; empty if it is not.
     pub ends: &'static str,
 }
 
-/// What the path is when nobody attacks.
+/// Content of the path without an attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Honest {
     /// A copy of this fixture, which is read.
     Read(&'static str),
-    /// A copy of this directory, which is read with all that links in it lead to, as documented.
+    /// A copy of this directory, which is read with everything that links in it lead to, as
+    /// documented.
     Tree(&'static str),
     /// A copy of this fixture, in which files are made.
     Within(&'static str),
@@ -49,7 +51,7 @@ impl Honest {
         matches!(self, Self::Read(_) | Self::Tree(_))
     }
 
-    /// What the path is called.
+    /// Returns the name of the path.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Read(name)
@@ -68,7 +70,7 @@ const fn reach(argument: &'static str, honest: Honest, with: &'static [&'static 
     Reach { argument, honest, with, ends: "" }
 }
 
-/// One that ends in an error behind the path.
+/// Describes a path whose honest run ends in an error after the path has been reached.
 const fn ends(
     argument: &'static str,
     honest: Honest,
@@ -78,7 +80,7 @@ const fn ends(
     Reach { argument, honest, with, ends }
 }
 
-/// Nothing listens there.
+/// Address where nothing listens.
 const NOWHERE: &str = "postgres://nobody@127.0.0.1:1/none";
 const NO_SERVER: &str = "no server is there";
 const NOT_OURS: &str = "the file was not left by this program";

@@ -66,7 +66,7 @@ pub fn answers() -> Vec<Vec<u8>> {
     [SEED, &plain, &refused].map(|text| text.as_bytes().to_vec()).into()
 }
 
-/// Packets that are not yet sent, and the number of the next.
+/// Packets that are not yet sent, and the sequence number of the next one.
 struct Out {
     bytes: Vec<u8>,
     sequence: u8,
@@ -105,7 +105,7 @@ impl Out {
         self.put(&[&[0xff][..], &code.to_le_bytes(), b"#42000", why.as_bytes()].concat());
     }
 
-    /// The answer to a query, or to a statement that was prepared.
+    /// Answers a query or a prepared statement.
     fn answer(&mut self, answer: &Answer<'_>, row: fn(&[Option<&str>], &[Column<'_>]) -> Vec<u8>) {
         if let Some((code, why)) = answer.error {
             return self.error(code, why);
@@ -183,7 +183,7 @@ fn packet(stream: &mut TcpStream) -> io::Result<(u8, Vec<u8>)> {
 }
 
 fn greeting() -> Vec<u8> {
-    // The protocol since 4.1, passwords by plugins, attributes of connections.
+    // The protocol since 4.1, passwords by plugins, connection attributes.
     const CAPABILITIES: u32 = 0x0018_a201;
     let [low, high] = [CAPABILITIES as u16, (CAPABILITIES >> 16) as u16].map(u16::to_le_bytes);
     let mut body = b"\x0a5.5.5-10.11.6-MariaDB\0\x07\0\0\0saltsalt\0".to_vec();
@@ -215,7 +215,7 @@ pub fn serve(mut stream: TcpStream, answers: &[Answer<'_>]) -> io::Result<()> {
         match *command {
             QUIT => return Ok(()),
             CLOSE => {}
-            // The driver's own question.
+            // A question of the driver itself.
             QUERY if text.contains("@@max_allowed_packet") => {
                 out.answer(&super::answer_of("", "size:l\n16777216"), text_row);
             }

@@ -89,7 +89,7 @@ fn message(stream: &mut TcpStream) -> io::Result<(u8, Vec<u8>)> {
     Ok((head[0], body))
 }
 
-/// The texts in front of which a message has nothing else.
+/// Returns the texts at the beginning of a message.
 fn texts(body: &[u8]) -> [String; 2] {
     let mut texts = body.split(|byte| *byte == 0);
     [(); 2].map(|()| String::from_utf8_lossy(texts.next().unwrap_or_default()).into_owned())
@@ -108,7 +108,7 @@ pub fn serve(mut stream: TcpStream, answers: &[Answer<'_>]) -> io::Result<()> {
     loop {
         stream.write_all(&out)?;
         out.clear();
-        // Until the client waits for an answer.
+        // Reads messages until the client waits for an answer.
         loop {
             let (kind, body) = message(&mut stream)?;
             let [name, text] = texts(&body);
@@ -151,7 +151,7 @@ pub fn serve(mut stream: TcpStream, answers: &[Answer<'_>]) -> io::Result<()> {
     }
 }
 
-/// The types of parameters, as the statement casts them.
+/// Returns the types of parameters, as the statement casts them.
 fn parameters(question: &str) -> Vec<u8> {
     let casts = (1..).map_while(|number| {
         let (_, cast) = question.split_once(&format!("${number}::"))?;
@@ -201,7 +201,7 @@ fn rows(answer: &Answer<'_>, out: &mut Vec<u8>) {
     put(out, b'C', b"SELECT\0");
 }
 
-/// A value as its type is sent; bytes that are no such value where the text is none.
+/// Encodes a value as its type is sent; if the text is not such a value, as invalid bytes.
 fn binary(value: &str, kind: char) -> Vec<u8> {
     let sent = match kind {
         'b' => Some(vec![u8::from(value == "t")]),

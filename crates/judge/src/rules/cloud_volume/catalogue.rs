@@ -1,4 +1,4 @@
-//! Published limits of cloud volumes: the data file of this crate.
+//! Published limits of cloud volumes, from a data file of this crate.
 
 use std::sync::LazyLock;
 
@@ -6,7 +6,7 @@ use blockstone_base::identity::Cloud;
 use blockstone_base::load::Op;
 use serde::Deserialize;
 
-/// All of the file.
+/// Contents of the data file.
 pub static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
     let text = include_str!("../../../data/cloud-volumes.toml");
     toml::from_str(text).expect("a test reads the file of this crate")
@@ -21,7 +21,7 @@ pub struct Catalogue {
     volumes: Vec<Volume>,
 }
 
-/// Where a fact was read.
+/// A page from which facts were taken.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Page {
@@ -76,11 +76,11 @@ pub enum Unit {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Always there.
+    /// Always available.
     Sustained,
     /// The most that can be bought.
     Maximum,
-    /// While credit lasts, or for a further price.
+    /// Available while credit lasts, or for an additional price.
     Burst,
 }
 
@@ -106,7 +106,7 @@ impl Rate {
 }
 
 impl Unit {
-    /// I/Os or bytes a second.
+    /// Returns the number of I/Os or bytes a second in the unit.
     pub fn scale(self) -> f64 {
         match self {
             Self::Iops => 1.0,
@@ -127,29 +127,29 @@ impl Unit {
 /// A published limit of a volume of one size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
-    /// The volume type.
+    /// Volume type.
     pub volume: &'static str,
     pub unit: Unit,
     pub kind: Kind,
-    /// In the unit.
+    /// Rate in the unit.
     pub rate: f64,
-    /// Of a burst that runs on credit.
+    /// Credit of a burst that runs on it.
     pub credit: Option<Credit>,
     /// Whether it limits reads or writes alone, not their sum.
     pub of_direction: bool,
-    /// Address of the page that says so, and the day on which it was read.
+    /// Address of the page that states it, and the day on which it was read.
     pub source: (&'static str, &'static str),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Credit {
-    /// What remains without credit, in the unit of the limit.
+    /// Rate that remains without credit, in the unit of the limit.
     pub base: f64,
-    /// For how long a full bucket allows the burst.
+    /// Time for which a full bucket allows the burst, in seconds.
     pub lasts_s: f64,
 }
 
-/// The limits on such operations of all volumes that may have this size in this cloud.
+/// Returns the limits on such operations, for all volumes that may have this size in this cloud.
 pub fn limits(cloud: Cloud, gib: f64, op: Op) -> Vec<Limit> {
     let Catalogue { pages, volumes } = &*CATALOGUE;
     let whole = gib.round() as u64;
@@ -167,7 +167,7 @@ pub fn limits(cloud: Cloud, gib: f64, op: Op) -> Vec<Limit> {
         for row in volume.limits.iter().filter(concerns) {
             let rate = row.rate.at(gib);
             let base = row.base.map_or(0.0, |base| base.at(gib));
-            // From some size on a volume always may do more than it could in a burst.
+            // From some size on, the sustained rate of a volume is no lower than its burst rate.
             if row.kind == Kind::Burst && rate <= base {
                 continue;
             }
@@ -218,7 +218,7 @@ mod tests {
     fn a_burst_ends_with_its_bucket_and_refills_at_the_base() {
         let gp2 = of(Cloud::Aws, 100.0, "gp2");
         let burst = gp2.iter().find(|limit| limit.kind == Kind::Burst).unwrap();
-        // The table of the page: 2,000 s for 100 GiB, 7,200 s for 750 GiB.
+        // From the table on the page: 2,000 s for 100 GiB, 7,200 s for 750 GiB.
         assert_eq!(
             (burst.rate, burst.credit),
             (3000.0, Some(Credit { base: 300.0, lasts_s: 2000.0 }))

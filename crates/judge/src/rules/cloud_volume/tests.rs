@@ -34,7 +34,7 @@ fn a_burst_of_gp2_is_named_with_its_bucket_and_the_rate_after_it() {
         "AWS volume nvme0n1 of 100 GiB",
         "gp2 (burst to 3,000 IOPS: a full bucket of 5.4 million I/Os lasts 33 min at this rate, \
          then 300 IOPS)",
-        // 3,000 IOPS are what each gp3 has, too: both are named.
+        // Every gp3 has 3,000 IOPS, too: both are named.
         "gp3 (3,000 IOPS sustained)",
         "this measurement took",
     ] {
@@ -47,7 +47,7 @@ fn a_burst_of_gp2_is_named_with_its_bucket_and_the_rate_after_it() {
 
 #[test]
 fn the_rate_of_gp3_is_not_called_a_burst_where_none_is_possible() {
-    // From 1,000 GiB on gp2 does not burst.
+    // From 1,000 GiB on, gp2 does not burst.
     let verdict = judged(&capped(3_000.0, Some(Cloud::Aws), Some(EBS), 2_000));
     assert!(verdict.warns() && verdict.evidence.contains("gp3 (3,000"), "{}", verdict.evidence);
     assert!(!verdict.evidence.contains("burst"), "{}", verdict.evidence);
@@ -73,7 +73,7 @@ fn the_sizes_of_azure_and_google_give_their_limits() {
     let google = judged(&capped(15_000.0, Some(Cloud::Google), google, 500));
     let ssd = "pd-ssd (15,000 IOPS sustained)";
     assert!(google.warns() && google.evidence.contains(ssd), "{}", google.evidence);
-    // The model alone tells where firmware tables are not readable.
+    // The model alone identifies the cloud if firmware tables are not readable.
     let model = judged(&capped(15_000.0, None, Some("nvme_card-pd"), 500));
     assert!(model.warns(), "{}", model.evidence);
 }

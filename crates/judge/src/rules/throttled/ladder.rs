@@ -7,46 +7,48 @@ use blockstone_record::manifest::Group;
 use super::{Case, iops_text};
 use crate::findings::Point;
 
-/// Least span of a plateau. Natural curves flatten over one or two doublings before they bend.
+/// Shortest plateau, in doublings. Natural curves flatten over one or two doublings before they
+/// bend.
 pub const DOUBLINGS_MIN: f64 = 3.0;
 /// The level is the median of the points that have at least a quarter of the most in flight.
 const UPPER_END: u32 = 4;
-/// Points this near to a level belong to it.
+/// Points within this ratio of a level belong to it.
 const NEAR_RATIO: f64 = 0.02;
-/// A throttle that releases this often leaves a window one release more or less, so a point whose
-/// interval holds the level may be off by that share of its window. Source: `throtl_slice`, HZ / 10
-/// in the kernel's block/blk-throttle.c.
+/// Interval of a throttle's releases. A window may contain one release more or less, so a point
+/// whose interval holds the level may be off by that share of its window. Source: `throtl_slice`,
+/// HZ / 10 in the kernel's block/blk-throttle.c.
 const RELEASE_NS: f64 = 100e6;
 
-/// Rates of blocks from this size on are stated in bytes.
+/// Block size from which on rates are stated in bytes.
 const LARGE_BYTES: u64 = 128 << 10;
 
-/// Rise over the last doubling from which on a ladder has not come near any limit.
+/// Rise over the last doubling from which on a ladder is not near any limit.
 const STILL_RISING_RATIO: f64 = 1.10;
 
-/// Half widths from which on neighbouring rungs of a natural curve can no longer be told apart.
+/// Half width of the intervals from which on neighbouring rungs of a natural curve can no longer be
+/// told apart.
 const NOISY_HALF_WIDTH: f64 = 0.2;
 
 /// Points of one direction, block size and order at rising concurrency.
 pub struct Ladder<'a> {
-    /// As evidence names it: `random reads`.
+    /// Name used in evidence: `random reads`.
     pub name: &'static str,
     pub op: Op,
-    /// Bytes an operation.
+    /// Bytes per operation.
     pub block_bytes: u64,
-    /// By operations in flight, ascending.
+    /// Points by operations in flight, ascending.
     pub points: Vec<&'a Point>,
 }
 
 /// The upper end of a ladder, where concurrency no longer helps.
 pub struct Plateau<'a> {
-    /// By operations in flight, ascending.
+    /// Points by operations in flight, ascending.
     pub members: Vec<&'a Point>,
     pub level: Estimate,
 }
 
-/// All ladders that were measured: small reads and writes, large reads in either order, and the
-/// layout as the only rung of large writes.
+/// Returns all ladders that were measured: small reads and writes, large reads in either order, and
+/// the layout as the only rung of large writes.
 pub fn all<'a>(case: &Case<'a>) -> Vec<Ladder<'a>> {
     let ladder = |name, group, access| {
         let mut of_group = case.group(group);
@@ -76,7 +78,7 @@ pub fn all<'a>(case: &Case<'a>) -> Vec<Ladder<'a>> {
 }
 
 impl<'a> Ladder<'a> {
-    /// The fastest point.
+    /// Returns the fastest point.
     ///
     /// # Panics
     /// Never: a ladder is made from at least one point.
@@ -87,9 +89,9 @@ impl<'a> Ladder<'a> {
             .expect("a ladder is made from at least one point")
     }
 
-    /// The point that stands for the ladder's upper end: the confirmed one unless another was
-    /// surely faster. Its window is several times as long, and the fastest of many short windows
-    /// is fast by luck too.
+    /// Returns the point that represents the ladder's upper end: the confirmed one unless another
+    /// was certainly faster. Its window is several times as long, and the fastest of many short
+    /// windows is fast partly by luck.
     pub fn top(&self) -> &'a Point {
         let best = self.best();
         let as_fast = |point: &&'a Point| {
@@ -98,19 +100,20 @@ impl<'a> Ladder<'a> {
         self.confirmed().filter(as_fast).unwrap_or(best)
     }
 
-    /// The confirmed point with the longest window.
+    /// Returns the confirmed point with the longest window.
     pub fn confirmed(&self) -> Option<&'a Point> {
         let confirmed = self.points.iter().copied().filter(|p| p.group == Group::Confirm);
         confirmed.max_by_key(|point| point.iops.duration_ns)
     }
 
-    /// Doublings of concurrency between its ends.
+    /// Returns the doublings of concurrency between its ends.
     pub fn doublings(&self) -> f64 {
         doublings(&self.points)
     }
 
-    /// The points from some concurrency up that have one rate, when they span enough doublings. A
-    /// quarter of them may be slower: something else disturbed them. None may surely be faster.
+    /// Returns the points from some concurrency up that have one rate, if they span enough
+    /// doublings. A quarter of them may be slower, disturbed by something else. None may certainly
+    /// be faster.
     pub fn plateau(&self) -> Option<Plateau<'a>> {
         let most = self.points.last()?.load.in_flight();
         let upper = self.points.iter().filter(|p| p.load.in_flight() * UPPER_END >= most);
@@ -135,12 +138,13 @@ impl<'a> Ladder<'a> {
         Some(Plateau { members, level })
     }
 
-    /// The rate at the upper end: of the plateau, or where there is none of the top.
+    /// Returns the rate at the upper end: that of the plateau, or without one that of the top.
     pub fn level(&self) -> Estimate {
         self.plateau().map_or_else(|| self.top().iops, |plateau| plateau.level)
     }
 
-    /// Whether its upper half rises by so much with the last doubling that no limit was reached.
+    /// Returns whether the upper half rises by so much with the last doubling that no limit was
+    /// reached.
     pub fn still_rises(&self) -> bool {
         let top = self.top();
         let half = |point: &&&Point| point.load.in_flight() * 2 <= top.load.in_flight();
@@ -148,14 +152,15 @@ impl<'a> Ladder<'a> {
         below.is_some_and(|below| top.iops.value > below.iops.value * STILL_RISING_RATIO)
     }
 
-    /// Whether most intervals are so wide that neither a plateau nor its absence can be seen.
+    /// Returns whether most intervals are so wide that neither a plateau nor its absence can be
+    /// seen.
     pub fn too_noisy(&self) -> bool {
         let widths: Vec<f64> =
             self.points.iter().map(|point| point.iops.relative_half_width()).collect();
         stats::median(&widths) > NOISY_HALF_WIDTH
     }
 
-    /// A rate of this ladder in the unit in which its block size is usually stated.
+    /// Returns a rate of this ladder in the unit in which its block size is usually stated.
     pub fn rate_text(&self, rate: &Estimate) -> String {
         let megabytes = rate.scaled(self.block_bytes as f64 / 1e6);
         if self.block_bytes >= LARGE_BYTES {
@@ -167,13 +172,13 @@ impl<'a> Ladder<'a> {
 }
 
 impl Plateau<'_> {
-    /// Least and most operations in flight.
+    /// Returns the least and the most operations in flight.
     pub fn in_flight(&self) -> (u32, u32) {
         let of = |point: Option<&&Point>| point.map_or(0, |point| point.load.in_flight());
         (of(self.members.first()), of(self.members.last()))
     }
 
-    /// (greatest − least) ÷ level over the members.
+    /// Returns (greatest − least) ÷ level over the members.
     pub fn spread_ratio(&self) -> f64 {
         let rates = || self.members.iter().map(|member| member.iops.value);
         let (least, most) = (rates().fold(f64::MAX, f64::min), rates().fold(0.0, f64::max));
@@ -191,7 +196,7 @@ fn belongs(rate: &Estimate, level: f64) -> bool {
     off <= NEAR_RATIO || (off <= one_release && (rate.low..=rate.high).contains(&level))
 }
 
-/// Doublings from the first to the last of points in ascending order.
+/// Returns the doublings from the first to the last of points in ascending order.
 fn doublings(points: &[&Point]) -> f64 {
     match (points.first(), points.last()) {
         (Some(first), Some(last)) => {

@@ -1,4 +1,4 @@
-//! What tells a cap from a device's own ceiling.
+//! Marks that tell a cap from a device's own ceiling.
 
 use blockstone_base::identity::{CapKind, CgroupCap};
 use blockstone_base::load::Op;
@@ -10,13 +10,14 @@ use super::{Case, iops_text, percent};
 use crate::findings::Point;
 use crate::rules::time;
 
-/// A configured limit and a measured rate this near are the same.
+/// Relative difference up to which a configured limit and a measured rate are the same.
 const SAME_AS_CONFIGURED: f64 = 0.02;
-/// So are they this near when the interval of the measured one holds the configured one.
+/// They are also the same up to this difference if the interval of the measured rate contains the
+/// limit.
 const PERHAPS_AS_CONFIGURED: f64 = 0.10;
-/// A measured rate from this share of a configured limit on may have been shaped by it.
+/// From this share of a configured limit on, a measured rate may have been shaped by it.
 const IN_SIGHT_RATIO: f64 = 0.5;
-/// Two measured rates this near are the same.
+/// Relative difference up to which two measured rates are the same.
 const SAME_RATE: f64 = 0.03;
 /// Mean ÷ median latency from which on requests stall in groups; exponential tails give 1.44.
 const STALL_RATIO: f64 = 2.0;
@@ -25,12 +26,12 @@ const STALL_RATIO: f64 = 2.0;
 const BURSTS_MIN: f64 = 0.75;
 /// Latency ÷ time in the device from which on requests wait elsewhere.
 const HELD_RATIO: f64 = 2.0;
-/// And this long at least, so that the kernel's own path to a fast device is no wait.
+/// Least wait that counts, so that the kernel's own path to a fast device does not.
 const HELD_NS_MIN: f64 = 200e3;
-/// Points that must show stalls or waits; one may be an accident.
+/// Fewest points that must show stalls or waits; one may be an accident.
 const WITNESSES_MIN: usize = 2;
-/// Block sizes further apart than this cost a device so differently that equal request rates are
-/// no accident.
+/// Factor between block sizes from which on their costs to a device differ so much that equal
+/// request rates are not an accident.
 const SIZES_APART: u64 = 16;
 
 const UNCANNY_SPREAD: f64 = 0.005;
@@ -40,11 +41,11 @@ const IDLE_BUSY_RATIO_MAX: f64 = 0.7;
 
 pub struct Mark {
     pub evidence: String,
-    /// The control file that sets it, where one does.
+    /// Control file that sets the cap, if one does.
     pub control_file: Option<String>,
-    /// The measured rate that is the cap.
+    /// Measured rate that is the cap.
     pub rate: Estimate,
-    /// What it limits, where the mark itself tells.
+    /// Quantity that the cap limits, if the mark itself shows that.
     pub kind: Option<Kind>,
 }
 
@@ -56,16 +57,16 @@ pub enum Kind {
     Unknown,
 }
 
-/// The strongest mark of a cap on `ladder`. A configured limit needs no plateau: a ladder with one
-/// rung shows it too.
+/// Returns the strongest mark of a cap on `ladder`. A configured limit needs no plateau: a ladder
+/// with one rung shows it too.
 pub fn find(
     case: &Case,
     ladder: &Ladder,
     plateau: Option<&Plateau>,
     ladders: &[Ladder],
 ) -> Option<Mark> {
-    // A short window in which a stalled device used up its credit is no reason to overlook that
-    // the long one shows the configured limit.
+    // A short window in which a stalled device used up its credit must not hide that the long one
+    // shows the configured limit.
     let rates = [Some(ladder.level()), ladder.confirmed().map(|point| point.iops)];
     if let Some(mark) = rates.iter().flatten().find_map(|rate| configured(case, ladder, rate)) {
         return Some(mark);
@@ -83,13 +84,14 @@ pub fn find(
         .or_else(|| virtual_and_even(case, plateau).map(of_unknown_kind))
 }
 
-/// Whether a plateau is flatter than most devices, so that its origin stays open without a mark.
+/// Returns whether a plateau is flatter than most devices, so that its origin stays open without a
+/// mark.
 pub fn uncannily_flat(plateau: &Plateau) -> bool {
     plateau.spread_ratio() <= UNCANNY_SPREAD
 }
 
-/// Whether a cap on `ladder` limits I/Os or bytes: it is compared with the other block size of the
-/// same direction, which cannot be faster in what is limited.
+/// Returns whether a cap on `ladder` limits I/Os or bytes. It is compared with the other block size
+/// of the same direction, which cannot be faster in what is limited.
 pub fn kind(ladder: &Ladder, ladders: &[Ladder], mark: &Mark) -> Kind {
     if let Some(kind) = mark.kind {
         return kind;
@@ -109,7 +111,7 @@ pub fn kind(ladder: &Ladder, ladders: &[Ladder], mark: &Mark) -> Kind {
     }
 }
 
-/// A control group's limit of the same value.
+/// Finds a limit of a control group that has the same value.
 fn configured(case: &Case, ladder: &Ladder, rate: &Estimate) -> Option<Mark> {
     let reached = |(cap, units_per_op): &(&CgroupCap, f64)| {
         let [value, low, high] = [rate.value, rate.low, rate.high].map(|r| r * units_per_op);
@@ -127,8 +129,8 @@ fn configured(case: &Case, ladder: &Ladder, rate: &Estimate) -> Option<Mark> {
     })
 }
 
-/// A control group's limit that `ladder` came so near to that it may have shaped the figures, but
-/// did not reach; `None` where none is near.
+/// Describes a control group's limit that `ladder` did not reach but came so near to that it may
+/// have shaped the figures; `None` if none is near.
 pub fn within_sight(case: &Case, ladder: &Ladder) -> Option<String> {
     let level = ladder.level().value;
     let share = |(cap, units_per_op): &(&CgroupCap, f64)| level * units_per_op / cap.limit as f64;
@@ -137,8 +139,9 @@ pub fn within_sight(case: &Case, ladder: &Ladder) -> Option<String> {
     Some(format!("{}, {share} of which was reached", limit_text(case, cap)))
 }
 
-/// The control groups' limits of the ladder's direction, and what an operation takes of each: a
-/// cap on I/Os counts the operation or the pieces into which the block layer splits a large one.
+/// Returns the control groups' limits of the ladder's direction, and how much of each an operation
+/// uses: a cap on I/Os counts the operation, or the pieces into which the block layer splits a
+/// large one.
 fn limits<'a>(case: &'a Case, ladder: &'a Ladder) -> impl Iterator<Item = (&'a CgroupCap, f64)> {
     let (ios, bytes) = match ladder.op {
         Op::Read => (CapKind::ReadIops, CapKind::ReadBytesPerS),
@@ -159,7 +162,7 @@ fn is_bytes(cap: &CgroupCap) -> bool {
     matches!(cap.kind, CapKind::ReadBytesPerS | CapKind::WriteBytesPerS)
 }
 
-/// `…/blkio.throttle.read_iops_device sets 1,000 I/Os a second on sda`.
+/// Returns the limit in words: `…/blkio.throttle.read_iops_device sets 1,000 I/Os a second on sda`.
 fn limit_text(case: &Case, cap: &CgroupCap) -> String {
     let limit = if is_bytes(cap) {
         Bytes(cap.limit).to_string()
@@ -171,9 +174,9 @@ fn limit_text(case: &Case, cap: &CgroupCap) -> String {
     format!("{} sets {limit} a second on {device}", cap.source)
 }
 
-/// Most requests are answered at once, a few wait very long: something stops the flow and lets it
-/// go. Hits and misses of a cache have such latencies too, but the device is at work on the misses
-/// all the time.
+/// Tests whether most requests are answered immediately and a few wait very long: something stops
+/// the flow and lets it go. Hits and misses of a cache have such latencies too, but the device is
+/// busy with the misses all the time.
 fn stalls(plateau: &Plateau) -> Option<String> {
     // Waiting for a processor stalls requests in groups as well.
     let waited = |p: &Point| p.latency.ns_mean.value - p.cpu.run_queue_ns_per_io.unwrap_or(0.0);
@@ -193,13 +196,13 @@ fn stalls(plateau: &Plateau) -> Option<String> {
     ))
 }
 
-/// The requests spent their time above the device.
+/// Tests whether the requests spent their time above the device.
 fn held_above(case: &Case, plateau: &Plateau) -> Option<String> {
     // Requests beyond the queue's depth wait for a place in it, which no counter shows.
     let depth = case.devices().first()?.queue_depth?;
     let outside = |p: &Point| {
         let in_device = p.evidence.device_ns_mean?;
-        // Waiting for a processor is not waiting for the storage either.
+        // Waiting for a processor does not count as waiting for the storage either.
         let on_queue = p.cpu.run_queue_ns_per_io?;
         let whole = requests_per_op(p).is_some_and(|requests| requests < 1.1);
         let fits = p.load.in_flight() <= depth / 2;
@@ -218,7 +221,8 @@ fn held_above(case: &Case, plateau: &Plateau) -> Option<String> {
     ))
 }
 
-/// Small and large blocks reach the same number of requests: no device's own ceiling does that.
+/// Tests whether small and large blocks reach the same number of requests, which no device's own
+/// ceiling causes.
 fn same_requests(ladder: &Ladder, ladders: &[Ladder]) -> Option<String> {
     let other = other_size(ladder, ladders)?;
     let (here, there) = (requests_per_s(ladder)?, requests_per_s(other)?);
@@ -231,8 +235,8 @@ fn same_requests(ladder: &Ladder, ladders: &[Ladder]) -> Option<String> {
     })
 }
 
-/// A virtual disk that is flatter than a host's I/O path is, far below what that path can do, while
-/// this machine's processors idle.
+/// Tests for a virtual disk that is more even than a host's I/O path, far below what that path can
+/// do, while this machine's processors idle.
 fn virtual_and_even(case: &Case, plateau: &Plateau) -> Option<String> {
     let hypervisor = case.manifest.host.hypervisor.as_ref()?;
     let idle = plateau
@@ -251,7 +255,7 @@ fn virtual_and_even(case: &Case, plateau: &Plateau) -> Option<String> {
     })
 }
 
-/// How many members show something, and which shows it most; none when too few do.
+/// Returns how many members show something, and which shows it most; `None` if too few do.
 fn witnesses<'a>(
     plateau: &Plateau<'a>,
     shows: impl Fn(&Point) -> bool,
@@ -262,8 +266,8 @@ fn witnesses<'a>(
     (all.len() >= WITNESSES_MIN).then_some((all.len(), most))
 }
 
-/// The ladder of the same direction whose blocks are at least [`SIZES_APART`] times larger or
-/// smaller; of several, the one with the most bytes a second.
+/// Returns the ladder of the same direction whose blocks are at least [`SIZES_APART`] times larger
+/// or smaller; of several, the one with the most bytes a second.
 fn other_size<'a, 'b>(ladder: &Ladder, ladders: &'a [Ladder<'b>]) -> Option<&'a Ladder<'b>> {
     let apart = |other: &&Ladder| {
         let (a, b) = (ladder.block_bytes, other.block_bytes);
@@ -275,12 +279,12 @@ fn other_size<'a, 'b>(ladder: &Ladder, ladders: &'a [Ladder<'b>]) -> Option<&'a 
         .max_by(|a, b| a.top().mb_per_s.value.total_cmp(&b.top().mb_per_s.value))
 }
 
-/// Device requests a second at the upper end.
+/// Returns the device requests a second at the upper end.
 fn requests_per_s(ladder: &Ladder) -> Option<f64> {
     Some(ladder.level().value * requests_per_op(ladder.top())?)
 }
 
-/// Device requests for each operation.
+/// Returns the device requests for each operation.
 fn requests_per_op(point: &Point) -> Option<f64> {
     let ops = point.evidence.completed_bytes as f64 / point.load.block_bytes as f64;
     Some(point.evidence.device_ios? as f64 / ops.max(1.0))

@@ -1,9 +1,9 @@
 //! Tables of consecutive intervals as CSV: every line begins with the time at which its interval
 //! ended.
 //!
-//! The wide shape has a line a tick and a column for each number, `disks.sda.read_ios_per_s`; its
-//! columns are those of the tables it was made with. The long shape has a line for each cell, so
-//! rows may come and go. Numbers are in base units; what is missing is an empty field.
+//! The wide shape has one line per tick and one column per number, `disks.sda.read_ios_per_s`; its
+//! columns are those of the tables it was made with. The long shape has one line per cell, so rows
+//! may come and go. Numbers are in base units; a missing value is an empty field.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -14,26 +14,26 @@ use super::{Texts, line, number_field};
 
 const TIME: &str = "time";
 
-/// How tables become lines.
+/// Layout of tables as lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     Wide,
     Long,
 }
 
-/// Of a number: its table, what names its row, and its key.
+/// Table of a number, name of its row, and its key.
 type Place = (String, String, String);
 
-/// Makes lines of the tables of one tick after the other.
+/// Makes lines of the tables of one tick after another.
 #[derive(Debug)]
 pub struct Ticks {
-    /// The columns of the wide shape.
+    /// Columns of the wide shape.
     places: Option<Vec<Place>>,
     texts: Texts,
 }
 
 impl Ticks {
-    /// In the wide shape, `tables` have all rows that get columns.
+    /// Creates the writer; in the wide shape, `tables` have all rows that get columns.
     pub fn new(shape: Shape, texts: Texts, tables: &[Table]) -> Self {
         let places = || cells(tables).map(|cell| cell.place()).collect();
         Self { places: (shape == Shape::Wide).then(places), texts }
@@ -54,7 +54,7 @@ impl Ticks {
         }
     }
 
-    /// The lines of a tick that ended at `instant`.
+    /// Returns the lines of a tick that ended at `instant`.
     pub fn tick(&self, instant: &str, tables: &[Table]) -> String {
         let Some(places) = &self.places else {
             let line_of = |cell: Cell<'_>| {
@@ -70,7 +70,7 @@ impl Ticks {
         line(&std::iter::once(instant.into()).chain(fields).collect::<Vec<_>>(), self.texts)
     }
 
-    /// A row of these tables that no column was made for, with the name of its table.
+    /// Returns a row of these tables that no column was made for, with the name of its table.
     pub fn left_out(&self, tables: &[Table]) -> Option<(String, String)> {
         let places = self.places.as_ref()?;
         let known: HashSet<(&str, &str)> =
@@ -81,7 +81,7 @@ impl Ticks {
     }
 }
 
-/// A cell that names no row.
+/// A cell that is not part of its row's name.
 struct Cell<'a> {
     table: &'a str,
     row: String,
@@ -111,7 +111,7 @@ fn cells(tables: &[Table]) -> impl Iterator<Item = Cell<'_>> {
     })
 }
 
-/// The texts that tell a row from others of its table.
+/// Returns the texts that distinguish a row from others of its table.
 fn name_of(columns: &[Heading], row: &Row) -> String {
     let keys = columns.iter().zip(&row.cells).filter(|(heading, _)| heading.merge == Merge::Key);
     let texts = keys.filter_map(|(_, value)| match value {

@@ -1,4 +1,4 @@
-//! The figures as cards, with their interval and what the verdicts say of them.
+//! The figures as cards, with their intervals and what the verdicts say about them.
 
 use serde::Serialize;
 
@@ -28,8 +28,8 @@ pub struct Group {
 /// With fewer figures than this, each card names its rules itself.
 const MANY: usize = 4;
 
-/// Failed rules that warn about at least half of the figures, with the number of figures. The page
-/// names them once at the top instead of on every card.
+/// Returns failed rules that warn about at least half of the figures, with the number of figures.
+/// The page names them once at the top instead of on every card.
 pub fn warned(report: &Report) -> Vec<(&str, usize)> {
     let shown: Vec<&str> = names(report).collect();
     let mut rules: Vec<(&str, usize)> = Vec::new();
@@ -43,14 +43,14 @@ pub fn warned(report: &Report) -> Vec<(&str, usize)> {
     rules
 }
 
-/// The names of all figures, without duplicates.
+/// Returns the names of all figures, without duplicates.
 pub fn names(report: &Report) -> impl Iterator<Item = &str> {
     let headline = &report.headline.figures;
     let is_other = |card: &&report::Card| headline.iter().all(|figure| figure.name != card.name);
     headline.iter().chain(report.cards.iter().filter(is_other)).map(|card| &*card.name)
 }
 
-/// The figures that answer the question.
+/// Returns the figures that answer the question.
 pub fn headline(report: &Report) -> Vec<Card> {
     report.headline.figures.iter().map(|figure| card(figure, report)).collect()
 }

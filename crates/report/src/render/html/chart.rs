@@ -1,5 +1,5 @@
-//! A chart as SVG: its shapes stretch to the width of the page; labels keep their size beside them.
-//! What the pointer reads is data for the script.
+//! A chart as SVG: its shapes stretch to the width of the page; the labels next to them keep their
+//! size. Values for the pointer are data for the script.
 
 mod layers;
 mod thin;
@@ -18,19 +18,19 @@ use layers::Layers;
 
 /// Width of the drawing in its own units; the page stretches it.
 const UNITS: u32 = 2000;
-/// Units of the drawing in a CSS pixel of height.
+/// Units of the drawing per CSS pixel of height.
 const PER_PIXEL: u32 = 2;
 /// Room for the labels below, in CSS pixels.
 const BELOW: u32 = 22;
-/// Width of a digit of a label in CSS pixels, about.
+/// Approximate width of a digit of a label, in CSS pixels.
 const DIGIT: usize = 7;
-/// Between two labels, in CSS pixels.
+/// Gap between two labels, in CSS pixels.
 const GAP: f64 = 6.0;
-/// Labels from this place on end there, those before it have their middle there.
+/// Labels from this place on end at their place; those before it are centred on theirs.
 const END: f64 = 0.97;
-/// A chart on a narrow page, without its labels at the left, in CSS pixels.
+/// Width of a chart on a narrow page, without its labels at the left, in CSS pixels.
 const NARROW: f64 = 330.0;
-/// Of more names than this only some have room below the axis.
+/// Number of names above which only some have room below the axis.
 const NAMES_MAX: usize = 16;
 
 #[derive(Serialize)]
@@ -50,9 +50,9 @@ pub struct Drawing {
     /// The shapes, safe by construction: digits and class names.
     shapes: Safe,
     labels: Vec<Label>,
-    /// Names of an axis across, each of which takes an equal part of it.
+    /// Names of a horizontal axis, each of which takes an equal part of it.
     names: Vec<String>,
-    /// Its place in the data of the script.
+    /// Index in the data of the script.
     index: usize,
     #[serde(skip)]
     pub data: Json,
@@ -67,24 +67,24 @@ struct Entry {
 
 #[derive(Serialize)]
 struct Label {
-    /// Per cent of the drawing's width.
+    /// Percentage of the drawing's width.
     x: String,
-    /// CSS pixels from its upper edge.
+    /// CSS pixels from the drawing's upper edge.
     y: String,
     class: &'static str,
     text: String,
 }
 
-/// What all charts over time of a report share.
+/// Properties shared by all charts over time of a report.
 #[derive(Clone, Copy)]
 pub struct Time {
-    /// From the first to the last instant that any of them has; `None` where none has any.
+    /// From the first to the last instant of any of them; `None` if there is none.
     pub span: Option<(f64, f64)>,
-    /// When the recording began, in nanoseconds since 1970, local time.
+    /// Start of the recording in local time, in nanoseconds since 1970.
     pub began_ns: Option<f64>,
 }
 
-/// The span of the charts over time.
+/// Returns the span of the charts over time.
 pub fn span<'a>(charts: impl Iterator<Item = &'a Chart>, edges_ns: &[u64]) -> Option<(f64, f64)> {
     let mut span = (f64::INFINITY, f64::NEG_INFINITY);
     let timed = charts.filter(|chart| chart.x.scale == Scale::Time);
@@ -123,7 +123,7 @@ pub fn draw(chart: &Chart, index: usize, shared: Time) -> Drawing {
         about: chart.about.clone(),
         width,
         height: inner,
-        // Charts on the time axis begin at the same place, so that their instants stand in line.
+        // Charts over time begin at the same place, so that their instants are aligned.
         left: (widest.min(22) * DIGIT + 12).max(if time { 64 } else { 32 }),
         x_title: chart.x.title.to_string(),
         y_title: chart.y.title.to_string(),
@@ -180,8 +180,8 @@ fn background(chart: &Chart, x: &Ruler, y: &Ruler, shapes: &mut Shapes<'_>) {
     }
 }
 
-/// The chart with a colour for each named layer, which two layers of one colour would not be told
-/// apart by. Layers of one name are parts of one thing.
+/// Gives each named layer its own colour, because two layers of one colour could not be told apart.
+/// Layers of one name are parts of one thing.
 fn distinct(mut chart: Chart) -> Chart {
     let names = |layers: &[Layer]| -> BTreeMap<u8, String> {
         layers.iter().rev().map(|layer| (color(layer.color), layer.name.clone())).collect()
@@ -235,7 +235,7 @@ fn labels(chart: &Chart, x: &Ruler, y: &Ruler, height: u32, has_across: bool) ->
     }
     for level in &chart.levels {
         labels.push(if level.y <= y.high {
-            // Above its line, or below it where that would be outside.
+            // Above its line, or below it if that would be outside.
             let above = down(level.y) - 4.0;
             label(1.0, if above < 9.0 { above + 18.0 } else { above }, "level", &level.name)
         } else {
@@ -245,8 +245,8 @@ fn labels(chart: &Chart, x: &Ruler, y: &Ruler, height: u32, has_across: bool) ->
     labels
 }
 
-/// Which of the labels stand apart on an axis of this many CSS pixels: all but those that would run
-/// into the one before, or into the last.
+/// Returns which labels stand apart on an axis of this many CSS pixels: all but those that would
+/// run into the one before, or into the last.
 fn apart(ticks: &[Tick], x: &Ruler, width: f64) -> Vec<bool> {
     let span = |tick: &Tick| {
         let (at, long) = (x.place(tick.at) * width, (tick.label.chars().count() * DIGIT) as f64);
@@ -267,7 +267,7 @@ fn apart(ticks: &[Tick], x: &Ruler, width: f64) -> Vec<bool> {
     apart
 }
 
-/// The layers by name; one layer alone is named by the title.
+/// Returns the layers by name; a single layer is named by the title.
 fn legend(chart: &Chart) -> Vec<Entry> {
     let form = |form: &Form| match form {
         Form::Line { dashed: true, .. } => "dashed",
@@ -285,7 +285,7 @@ fn legend(chart: &Chart) -> Vec<Entry> {
     entries.collect()
 }
 
-/// What the pointer reads: spans of the axes, then each layer's values.
+/// Returns the data for the pointer: spans of the axes, then each layer's values.
 fn data(chart: &Chart, x: &Ruler, y: &Ruler) -> Json {
     let scale = |scale: &Scale| match scale {
         Scale::Linear => json!("linear"),
@@ -333,14 +333,14 @@ fn data(chart: &Chart, x: &Ruler, y: &Ruler) -> Json {
     json!({ "id": chart.name, "x": axis(&chart.x, x), "y": axis(&chart.y, y), "l": layers })
 }
 
-/// Classes of what has no meaning of its own; heat follows from [`HEAT`] on.
+/// Classes of colours without a meaning of their own; heat starts at [`HEAT`].
 const GRID: u8 = 22;
 const INK: u8 = 23;
 const HEAT: u8 = 30;
-/// How many colours a heat map has.
+/// Number of colours in a heat map.
 const HEATS: u8 = 12;
 
-/// The number of a colour's class in the style sheet.
+/// Returns the number of a colour's class in the style sheet.
 const fn color(color: Color) -> u8 {
     match color {
         Color::Series(n) => n % 8,

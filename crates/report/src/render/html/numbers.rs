@@ -3,17 +3,17 @@
 use blockstone_base::table::Measure;
 use serde_json::{Number, Value as Json};
 
-/// A number to `digits` significant digits, without an exponent where that is shorter.
+/// Formats a number to `digits` significant digits, without an exponent if that is shorter.
 pub fn number(value: f64, digits: usize) -> String {
     rounded(value, digits).to_string()
 }
 
-/// Numbers to `digits` significant digits; what is missing or not finite is null.
+/// Returns numbers to `digits` significant digits; a missing or non-finite one is null.
 pub fn numbers(values: impl IntoIterator<Item = Option<f64>>, digits: usize) -> Json {
     values.into_iter().map(|value| value.map_or(Json::Null, |v| figure(v, digits))).collect()
 }
 
-/// A number to `digits` significant digits, whole where it is.
+/// Returns a number to `digits` significant digits, as an integer if it is whole.
 pub fn figure(value: f64, digits: usize) -> Json {
     let value = rounded(value, digits);
     if value.fract() == 0.0 && value.abs() < 1e15 {
@@ -29,7 +29,7 @@ fn rounded(value: f64, digits: usize) -> f64 {
     format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value)
 }
 
-/// The letter for a measure in the script.
+/// Returns the letter for a measure in the script.
 pub const fn letter(measure: Measure) -> &'static str {
     match measure {
         Measure::Text | Measure::Flag => "",

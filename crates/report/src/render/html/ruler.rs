@@ -1,4 +1,4 @@
-//! Axes: which values they span, where their labels stand, and how the labels are written.
+//! Axes: the values they span, the places of their labels, and how the labels are written.
 
 use blockstone_base::table::{Measure, Value};
 
@@ -12,7 +12,7 @@ pub struct Ruler {
     /// Ends of the span, in values.
     pub low: f64,
     pub high: f64,
-    /// Where labels stand.
+    /// Labels and their places.
     pub ticks: Vec<Tick>,
 }
 
@@ -23,7 +23,7 @@ pub struct Tick {
 }
 
 impl Ruler {
-    /// A horizontal axis over these values with at most about `labels` labels.
+    /// Creates a horizontal axis over these values with at most about `labels` labels.
     pub fn across(axis: &Axis, low: f64, high: f64, labels: usize) -> Self {
         Self::since(None, axis, (low, high), labels)
     }
@@ -47,7 +47,7 @@ impl Ruler {
         Self { log: axis.scale == Scale::Log, low, high, ticks }
     }
 
-    /// The same axis with its labels at the places that were measured, where these are at most
+    /// Returns the same axis with its labels at the places that were measured, if these are at most
     /// `labels` round numbers.
     #[must_use]
     pub fn at_points(self, axis: &Axis, places: &[f64], labels: usize) -> Self {
@@ -64,7 +64,7 @@ impl Ruler {
         Self { ticks: places.iter().filter(|at| self.holds(**at)).map(label).collect(), ..self }
     }
 
-    /// A vertical axis: from zero where it is linear, its end at a label.
+    /// Creates a vertical axis: from zero if it is linear, with its end at a label.
     pub fn up(axis: &Axis, low: f64, high: f64, labels: usize) -> Self {
         let linear = axis.scale == Scale::Linear;
         if !linear {
@@ -85,20 +85,20 @@ impl Ruler {
         Self { log: false, low, high, ticks: ticks(None, axis, (low, high), labels) }
     }
 
-    /// The place of a value from 0 at the low end to 1 at the high one.
+    /// Returns the place of a value, from 0 at the low end to 1 at the high end.
     pub fn place(&self, value: f64) -> f64 {
         let place =
             |value: f64| if self.log { value.max(f64::MIN_POSITIVE).log10() } else { value };
         (place(value) - place(self.low)) / (place(self.high) - place(self.low))
     }
 
-    /// Whether a value has a place on it.
+    /// Returns whether a value has a place on the axis.
     pub fn holds(&self, value: f64) -> bool {
         value.is_finite() && !(self.log && value <= 0.0)
     }
 }
 
-/// Whether a number has at most two digits that are not zero.
+/// Returns whether a number has at most two significant digits.
 fn is_short(mut number: u64) -> bool {
     while number > 0 && number.is_multiple_of(10) {
         number /= 10;
@@ -106,7 +106,7 @@ fn is_short(mut number: u64) -> bool {
     number < 100
 }
 
-/// A span of some width, whatever the values are.
+/// Returns a span that has some width, whatever the values are.
 fn widened(low: f64, high: f64, log: bool) -> (f64, f64) {
     let usable = low.is_finite() && high.is_finite() && (low > 0.0 || !log);
     match (usable, log) {
@@ -150,14 +150,14 @@ fn multiples(step: f64, low: f64, high: f64) -> Vec<f64> {
     (first..=last).take(200).map(|n| n as f64 * step).collect()
 }
 
-/// A round distance of labels.
+/// Returns a round distance between labels.
 fn step(measure: Measure, span: f64, labels: usize) -> f64 {
     let least = span / labels.max(1) as f64;
     if measure == Measure::Bytes {
         return 2_f64.powf(least.max(1.0).log2().ceil());
     }
     let decade = 10_f64.powf(least.log10().floor());
-    // A quarter is round among shares only.
+    // A quarter is round only among shares.
     let factors = [1.0, 2.0, if measure == Measure::Share { 2.5 } else { 5.0 }, 5.0];
     let factor = factors.into_iter().find(|factor| decade * factor >= least * 0.999);
     decade * factor.unwrap_or(10.0)
@@ -195,8 +195,8 @@ fn decades(measure: Measure, low: f64, high: f64, labels: usize) -> Vec<f64> {
 /// Spans of at least this many nanoseconds are labelled with the time of day, if it is known.
 const DATED: f64 = 10e9;
 
-/// An instant since the recording began, with the precision that suits `span_ns`. If the beginning
-/// is known and the span is not just a few seconds, the time of day.
+/// Formats an instant since the recording began, with the precision that suits `span_ns`; as the
+/// time of day if the beginning is known and the span is not just a few seconds.
 pub fn clock(at_ns: f64, span_ns: f64, began_ns: Option<f64>) -> String {
     if let Some(began_ns) = began_ns.filter(|_| span_ns >= DATED) {
         return time_of_day(((began_ns + at_ns) / 1e9).round() as i64, span_ns);
@@ -216,7 +216,7 @@ pub fn clock(at_ns: f64, span_ns: f64, began_ns: Option<f64>) -> String {
     format!("{} d {:02}:{minutes:02}", hours / 24, hours % 24)
 }
 
-/// `14:32:10`; `11-22 14:32` where the recording spans days.
+/// Formats a time of day: `14:32:10`, or `11-22 14:32` if the recording spans days.
 fn time_of_day(unix_s: i64, span_ns: f64) -> String {
     let (day, second) = (unix_s.div_euclid(86_400), unix_s.rem_euclid(86_400));
     let (hour, minute) = (second / 3600, second / 60 % 60);
@@ -227,8 +227,8 @@ fn time_of_day(unix_s: i64, span_ns: f64) -> String {
     format!("{month:02}-{day:02} {hour:02}:{minute:02}")
 }
 
-/// Of a day since 1970, in the Gregorian calendar. Years are counted from March, so that the leap
-/// day is the last of its year.
+/// Returns the month and day of a day since 1970, in the Gregorian calendar. Years are counted from
+/// March, so that the leap day is the last of its year.
 fn month_and_day(day_since_1970: i64) -> (i64, i64) {
     let day_of_era = (day_since_1970 + 719_468).rem_euclid(146_097);
     let year = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use super::ruler::Ruler;
 
-/// How a shape is painted.
+/// Kind of fill or stroke of a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
     Fill,
@@ -23,7 +23,7 @@ pub enum Ink {
 }
 
 impl Ink {
-    /// Its class in the style sheet.
+    /// Returns its class in the style sheet.
     const fn class(self) -> &'static str {
         match self {
             Self::Fill => "f",
@@ -40,7 +40,7 @@ impl Ink {
 #[derive(Clone, Copy, PartialEq)]
 pub struct Look(pub u8, pub Ink, pub f64);
 
-/// Draws values at their places on two rulers. What lies outside is moved to the edge.
+/// Draws values at their places on two rulers. Values outside are moved to the edge.
 pub struct Shapes<'a> {
     x: &'a Ruler,
     y: &'a Ruler,
@@ -73,11 +73,11 @@ impl<'a> Shapes<'a> {
 
     pub fn dot(&mut self, at: (f64, f64), look: Look) {
         let (x, y) = self.place(at);
-        // A line of no length with round ends stays round when the drawing is stretched.
+        // A line of zero length with round ends stays round when the drawing is stretched.
         self.add(look, &format!("M{x} {y}h0"));
     }
 
-    /// All paths.
+    /// Returns all paths.
     pub fn finish(mut self) -> String {
         self.flush();
         self.out
@@ -114,7 +114,7 @@ impl<'a> Shapes<'a> {
     }
 }
 
-/// Path data with relative coordinates, which are short.
+/// Returns path data with relative coordinates, which are short.
 fn path_data(points: impl IntoIterator<Item = (i32, i32)>) -> String {
     let mut data = String::new();
     let mut last: Option<(i32, i32)> = None;

@@ -11,8 +11,8 @@ use super::numbers::{figure, letter};
 use crate::format;
 use crate::timeline::{Sliced, Timeline, sorted_by};
 
-/// Significant digits of numbers for the script. A level in bytes may be a power of two, which
-/// fewer would round to just below it; numbers of events must add up.
+/// Returns the significant digits of numbers for the script. A level in bytes may be a power of
+/// two, which fewer digits would round to just below it; numbers of events must add up.
 const fn digits(measure: Measure, merge: Merge) -> usize {
     match (measure, merge) {
         (Measure::Bytes, _) | (Measure::Count, Merge::Sum) => 12,
@@ -29,9 +29,9 @@ pub struct Grid {
     columns: Vec<Column>,
     rows: Vec<Line>,
     notes: Vec<String>,
-    /// Whether a window chosen in time changes it.
+    /// Whether a window chosen on a time axis changes it.
     pub timed: bool,
-    /// Its place in the data of the script.
+    /// Index in the data of the script.
     index: usize,
     #[serde(skip)]
     pub data: Json,
@@ -55,16 +55,16 @@ struct Line {
 #[derive(Serialize)]
 struct Cell {
     text: String,
-    /// `t` for words, `m` for what is missing.
+    /// `t` for words, `m` for a missing value.
     class: &'static str,
-    /// Why it is missing, or the interval.
+    /// Reason why it is missing, or its interval.
     title: String,
     /// `±2 %`.
     beside: String,
     condemned: bool,
 }
 
-/// Writes a table; `index` is its place in the data of the script.
+/// Builds a table; `index` is its index in the data of the script.
 pub fn grid(table: &Table, index: usize, timeline: Option<&Timeline>) -> Grid {
     let sliced = timeline.and_then(|timeline| timeline.of(table));
     let mut data = data(table, sliced);
@@ -134,7 +134,7 @@ const fn why(missing: Missing) -> &'static str {
     }
 }
 
-/// Columns, numbers to sort and copy, and the rows of each slice of time.
+/// Returns columns, numbers to sort and copy, and the rows of each slice of time.
 fn data(table: &Table, sliced: Option<&Sliced>) -> Json {
     let place = |key: &str| table.column(key);
     let merge = |merge: Merge| match merge {
@@ -172,7 +172,7 @@ fn measure(row: &Row) -> Json {
     json!(letter(row.measure.unwrap_or(Measure::Count)))
 }
 
-/// A row for sorting and copying; the page has its texts.
+/// Returns a row for sorting and copying; the page has its texts.
 fn numbers(table: &Table, row: &Row) -> Json {
     let number = |(column, value): (&Heading, &Value)| {
         let figure = |number| figure(number, digits(row.measure(column), column.merge));
@@ -187,11 +187,11 @@ fn numbers(table: &Table, row: &Row) -> Json {
     table.columns.iter().zip(&row.cells).map(number).collect()
 }
 
-/// `d`: the names of rows, those of the table first; `v`: for each slice that the table speaks of,
-/// and each of its rows, the index of its name, then its other cells; `j`: of condemned rows,
-/// slice, name, rules; `q`: of columns that are parts, the column they are parts of, the places of
-/// `within` among the names, and what they were divided by in each slice; `h`: for each slice the
-/// spread of rows that have one.
+/// Adds to `data`: `d`, the names of rows, those of the table first; `v`, for each slice that the
+/// table covers and each of its rows, the index of its name, then its other cells; `j`, for
+/// condemned rows, slice, name and rules; `q`, for columns that are parts, the column they are
+/// parts of, the places of `within` among the names, and the divisors in each slice; `h`, for each
+/// slice, the spread of rows that have one.
 fn timed(table: &Table, slices: &[Option<Vec<Row>>], data: &mut Json) {
     let names = |row: &Row| -> Json {
         let cells = table.columns.iter().zip(&row.cells);
@@ -262,8 +262,8 @@ fn timed(table: &Table, slices: &[Option<Vec<Row>>], data: &mut Json) {
     }
 }
 
-/// The greatest number, then the counts of buckets from the first on; below zero, how many of them
-/// are empty.
+/// Returns the greatest number, then the counts of buckets from the first on; a negative number
+/// stands for that many empty buckets.
 fn counts(spread: &Spread) -> Json {
     let mut counts: Vec<i64> = vec![spread.greatest() as i64];
     let mut next = 0;
@@ -277,7 +277,7 @@ fn counts(spread: &Spread) -> Json {
     json!(counts)
 }
 
-/// A cell of a slice: a number, the letters for why there is none, or a text in brackets.
+/// Returns a cell of a slice: a number, the letters for why there is none, or a text in brackets.
 fn value_of(value: &Value, digits: usize) -> Json {
     match value {
         Value::Number(number) => figure(*number, digits),

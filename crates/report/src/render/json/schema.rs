@@ -1,5 +1,5 @@
-//! The JSON schema of a document: that of the type its verb fills in, and what [`super::document`]
-//! puts around it. It is closed, so that a key that is missing or new is noticed.
+//! The JSON schema of a document: that of the type its verb fills in, and the keys that
+//! [`super::document`] adds. It is closed, so that a missing or new key is noticed.
 
 use blockstone_base::stats::Estimate;
 use blockstone_base::table::{Heading, Measure, Table, Unmeasured, Value};
@@ -16,11 +16,11 @@ pub const TABLES: &str = "tables";
 /// A JSON document that a verb prints.
 #[derive(Clone, Copy, Debug)]
 pub struct Document {
-    /// As in `blockstone.NAME/VERSION`.
+    /// Name, as in `blockstone.NAME/VERSION`.
     pub name: &'static str,
-    /// Within one, keys are only added.
+    /// Version, within which keys are only added.
     pub version: u32,
-    /// What it says, in one line.
+    /// Description in one line.
     pub about: &'static str,
     tables_key: &'static str,
     tables: &'static [Tables],
@@ -32,13 +32,13 @@ pub struct Document {
 /// Names of tables with their columns.
 pub type Tables = &'static [(&'static str, &'static [Heading])];
 
-/// How a document names its schema.
+/// Returns the name by which a document refers to its schema.
 pub fn title(name: &str, version: u32) -> String {
     format!("blockstone.{name}/{version}")
 }
 
 impl Document {
-    /// Version 1 of a document whose own keys are those of `Keys`.
+    /// Creates version 1 of a document whose own keys are those of `Keys`.
     pub const fn of<Keys: JsonSchema>(name: &'static str, about: &'static str) -> Self {
         let keys = Keys::json_schema;
         let (version, tables_key) = (1, TABLES);
@@ -56,32 +56,33 @@ impl Document {
         Self { name, version, about, tables_key: TABLES, tables, names: &[], keys, scalars }
     }
 
-    /// The same document with its tables under another key.
+    /// Returns the same document with its tables under another key.
     #[must_use]
     pub const fn tables_under(self, tables_key: &'static str) -> Self {
         Self { tables_key, ..self }
     }
 
-    /// The same document, whose tables have these names and columns.
+    /// Returns the same document, whose tables have these names and columns.
     #[must_use]
     pub const fn with_tables(self, tables: &'static [Tables]) -> Self {
         Self { tables, ..self }
     }
 
-    /// The same document, whose tables have no names but these, of which one that ends in `*`
-    /// stands for all that begin so.
+    /// Returns the same document, whose tables have only these names, of which one that ends in `*`
+    /// stands for all that begin with it.
     #[must_use]
     pub const fn with_names(self, names: &'static [&'static [&'static str]]) -> Self {
         Self { names, ..self }
     }
 
-    /// The names that its tables can have; none where they are not declared.
+    /// Returns the names that its tables can have; none if they are not declared.
     pub fn table_names(&self) -> impl Iterator<Item = &'static str> + use<> {
         let with_columns = self.tables.iter().copied().flatten().map(|(name, _)| *name);
         with_columns.chain(self.names.iter().copied().flatten().copied())
     }
 
-    /// Whether one of its tables can have this name, which is so if no names are declared.
+    /// Returns whether one of its tables can have this name, which any can if no names are
+    /// declared.
     pub fn may_have_table(&self, name: &str) -> bool {
         let is_meant = |known: &str| match known.strip_suffix('*') {
             Some(start) => name.starts_with(start),
@@ -90,7 +91,7 @@ impl Document {
         self.table_names().next().is_none() || self.table_names().any(is_meant)
     }
 
-    /// Its schema, of draft 2020-12.
+    /// Returns its schema, in draft 2020-12.
     pub fn schema(&self) -> Json {
         let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
         let mut keys = (self.keys)(&mut generator);
@@ -192,7 +193,7 @@ fn property(name: &str, about: &str, mut schema: Json) -> (String, Json) {
     (name.to_owned(), schema)
 }
 
-/// Closes every object whose keys are known, and makes descriptions of doc comments.
+/// Closes every object whose keys are known, and turns doc comments into descriptions.
 struct Finish;
 
 impl Transform for Finish {
@@ -217,7 +218,7 @@ impl Transform for Finish {
     }
 }
 
-/// Whether an object has these keys and says nothing of others.
+/// Returns whether an object lists its keys and says nothing about others.
 fn lists_its_keys(object: &Map<String, Json>) -> bool {
     let others = ["additionalProperties", "unevaluatedProperties"];
     object.contains_key("properties") && !others.iter().any(|key| object.contains_key(*key))

@@ -15,7 +15,7 @@ enum Align {
 }
 
 impl Columns {
-    /// No rows yet, each to be indented by `indent`.
+    /// Creates columns without rows; each row will be indented by `indent`.
     pub fn new(indent: usize) -> Self {
         Self { indent, rows: Vec::new() }
     }
@@ -24,19 +24,19 @@ impl Columns {
         self.rows.push(cells.into_iter().map(|cell| (cell, Align::Left)).collect());
     }
 
-    /// A row whose first cell is a text and whose others are numbers.
+    /// Adds a row whose first cell is a text and whose others are numbers.
     pub fn numbers(&mut self, cells: Vec<String>) {
         let align = |index| if index == 0 { Align::Left } else { Align::Right };
         self.rows.push(cells.into_iter().enumerate().map(|(i, cell)| (cell, align(i))).collect());
     }
 
-    /// A row of texts and, where it says so, numbers.
+    /// Adds a row of texts and, where a cell is marked so, numbers.
     pub fn mixed(&mut self, cells: Vec<(String, bool)>) {
         let align = |number| if number { Align::Right } else { Align::Left };
         self.rows.push(cells.into_iter().map(|(cell, number)| (cell, align(number))).collect());
     }
 
-    /// The rows as lines, without trailing blanks.
+    /// Returns the rows as lines, without trailing blanks.
     pub fn lines(&self) -> Vec<String> {
         let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let widths: Vec<usize> = (0..count)
@@ -50,7 +50,7 @@ impl Columns {
         let mut line = " ".repeat(self.indent);
         for (index, (cell, align)) in row.iter().enumerate() {
             let blanks = " ".repeat(widths[index] - visible_width(cell));
-            // A column nothing was put into takes no gap either.
+            // An empty column takes no gap either.
             let gap = if index == 0 || widths[index] == 0 { "" } else { "  " };
             line.push_str(gap);
             match align {
@@ -62,7 +62,7 @@ impl Columns {
     }
 }
 
-/// Columns a text takes on screen, without its escapes.
+/// Returns the number of columns that a text takes on screen, without its escapes.
 pub fn visible_width(text: &str) -> usize {
     let mut escaped = false;
     let mut width = 0;
@@ -77,8 +77,9 @@ pub fn visible_width(text: &str) -> usize {
     width
 }
 
-/// `text` in lines of at most `width` columns, the first indented by `first`, the others by `rest`.
-/// A word longer than a line keeps its own line: paths stay whole, so that they can be copied.
+/// Wraps `text` in lines of at most `width` columns, the first indented by `first`, the others by
+/// `rest`. A word longer than a line keeps its own line: paths stay whole, so that they can be
+/// copied.
 pub fn wrap(text: &str, width: usize, first: usize, rest: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -94,7 +95,7 @@ pub fn wrap(text: &str, width: usize, first: usize, rest: usize) -> Vec<String> 
     lines
 }
 
-/// Values as a row of bars from zero to the greatest.
+/// Draws values as a row of bars from zero to the greatest.
 pub fn sparkline(values: &[f64]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let greatest = values.iter().copied().fold(0.0, f64::max);

@@ -1,9 +1,9 @@
-//! Colours and emphasis, or none; and what may reach a terminal at all.
+//! Colours and emphasis, or none; and the characters that may reach a terminal at all.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// How the terminal is written to.
+/// Style of the output on a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// Whether ANSI escapes may be used.
@@ -33,13 +33,13 @@ impl Style {
         self.wrapped(text, "1;31", "22;39")
     }
 
-    /// A condemned number, struck through; without colours as Markdown writes it, so that it
+    /// Returns a condemned number, struck through; without colours as in Markdown, so that it
     /// survives a log file.
     pub fn struck(&self, text: &str) -> String {
         if self.color { self.wrapped(text, "9", "29") } else { format!("~~{text}~~") }
     }
 
-    /// The sequences that begin and end what the functions above emphasize.
+    /// Sequences that begin and end the emphasis of the functions above.
     const SEQUENCES: [&str; 10] = [
         "\x1b[1m",
         "\x1b[2m",
@@ -62,9 +62,9 @@ impl Style {
     }
 }
 
-/// `text` with everything spelled out that a terminal would obey or that would reorder what is
-/// read, as `\u{1b}`: names, statements and messages come from anywhere. With `color`, what
-/// [`Style`] writes stays. Line feeds stay.
+/// Returns `text` with everything spelled out, as `\u{1b}`, that a terminal would obey or that
+/// would reorder what is read: names, statements and messages come from anywhere. With `color`, the
+/// sequences that [`Style`] writes stay. Line feeds stay.
 pub fn visible(text: &str, color: bool) -> Cow<'_, str> {
     if !text.contains(is_obeyed) {
         return Cow::Borrowed(text);
@@ -89,7 +89,8 @@ pub fn visible(text: &str, color: bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Control characters, and the marks that change the direction of a text.
+/// Returns whether it is a control character other than a line feed, or a mark that changes the
+/// direction of a text.
 pub fn is_obeyed(c: char) -> bool {
     let reorders =
         matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

@@ -1,5 +1,5 @@
 //! A table as text: names and values of a single row, or rows below headings, as wide as the
-//! terminal is.
+//! terminal.
 
 use blockstone_base::table::{Heading, Measure, Row, Shape, Table, Value};
 
@@ -7,12 +7,12 @@ use super::columns::{Columns, visible_width, wrap};
 use super::{Style, more};
 use crate::format;
 
-/// Text cells are cut to this at most where not all columns fit, and to the second at least.
+/// Maximum and minimum width to which text cells are cut if not all columns fit.
 const TEXT_WIDTH: usize = 56;
 const TEXT_LEAST: usize = 20;
 
-/// The title, the rows, the notes. Unless `all` are wanted, at most as many rows as the table
-/// gives to a screen.
+/// Returns the title, the rows and the notes. Unless `all` are wanted, at most as many rows as the
+/// table gives to a screen.
 pub fn lines(table: &Table, all: bool, style: &Style) -> Vec<String> {
     let mut lines = Vec::new();
     if !table.title.is_empty() {
@@ -27,7 +27,7 @@ pub fn lines(table: &Table, all: bool, style: &Style) -> Vec<String> {
     lines
 }
 
-/// Names and values side by side.
+/// Lays out names and values side by side.
 fn record(table: &Table, row: &Row, style: &Style) -> Vec<String> {
     let pairs = table.columns.iter().enumerate().map(|(index, column)| {
         let name = style.dim(&column.heading);
@@ -37,7 +37,7 @@ fn record(table: &Table, row: &Row, style: &Style) -> Vec<String> {
     joined(pairs, style.width)
 }
 
-/// Texts side by side, three blanks apart; none is broken.
+/// Lays out texts side by side, three blanks apart; none is broken.
 pub fn joined(parts: impl Iterator<Item = String>, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in parts {
@@ -52,10 +52,10 @@ pub fn joined(parts: impl Iterator<Item = String>, width: usize) -> Vec<String> 
     lines.into_iter().map(|line| line.replace('\u{a0}', " ")).collect()
 }
 
-/// Where not all columns fit, those with nothing but zeros go first, then what condemns a row moves
-/// below it, then texts are shortened, then figures at the right end go, which a last line names.
-/// What names a row and what a reader looks for in it stay: where even they do not fit, they are
-/// folded into a second line.
+/// Lays out rows below headings. If not all columns fit, those with nothing but zeros go first,
+/// then the rules that condemn a row move below it, then texts are shortened, then figures at the
+/// right end go, which a last line names. Columns that name a row and those that a reader looks for
+/// stay: if even they do not fit, they are folded into a second line.
 fn columns(table: &Table, all: bool, style: &Style) -> Vec<String> {
     let wanted = table.screen_rows.filter(|_| !all).unwrap_or(usize::MAX);
     let active: Vec<&Row> = table.rows.iter().collect();
@@ -92,7 +92,7 @@ fn folded(rows: Vec<&Row>, is_folded: impl Fn(&Row) -> bool) -> (Vec<&Row>, Vec<
     }
 }
 
-/// Whether a row has a name but no figures.
+/// Returns whether a row has a name but no figures.
 fn is_unmeasured(row: &Row) -> bool {
     let is_text = |value: &&Value| matches!(value, Value::Text(_) | Value::Flag(_));
     let is_missing = |value: &Value| matches!(value, Value::Missing(_));
@@ -101,13 +101,13 @@ fn is_unmeasured(row: &Row) -> bool {
     row.condemned_by.is_empty() && texts <= 1 && missing > 0 && texts + missing == row.cells.len()
 }
 
-/// Whether no number of a row is other than zero.
+/// Returns whether all numbers of a row are zero.
 fn is_idle(row: &Row) -> bool {
     let mut numbers = row.cells.iter().filter_map(Value::number);
     row.condemned_by.is_empty() && numbers.all(|number| number == 0.0)
 }
 
-/// What people call a column.
+/// Returns a readable name of a column.
 fn named(column: &Heading) -> String {
     if column.heading.is_empty() {
         column.key.replace('_', " ")
@@ -116,20 +116,20 @@ fn named(column: &Heading) -> String {
     }
 }
 
-/// Where a condemned row names the rules.
+/// Place where a condemned row names the rules.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Reasons {
     Beside,
     Below,
 }
 
-/// How a table is shown in a width.
+/// Layout of a table in a given width.
 struct Plan<'a> {
     table: &'a Table,
     rows: &'a [&'a Row],
     /// Columns of the first line of a row.
     shown: Vec<usize>,
-    /// Those of the second one.
+    /// Columns of the second line.
     folded: Vec<usize>,
     /// Sentences below a row.
     prose: Vec<usize>,
@@ -182,7 +182,7 @@ impl<'a> Plan<'a> {
         plan
     }
 
-    /// Columns that say something and are not shown.
+    /// Returns the columns that have content but are not shown.
     fn hidden(&self) -> impl Iterator<Item = &'a Heading> {
         let is_shown = |index: &usize| {
             [&self.shown, &self.folded, &self.prose].iter().any(|part| part.contains(index))
@@ -233,7 +233,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// What is folded of a row: names and values side by side.
+    /// Returns the folded columns of a row: names and values side by side.
     fn second_line(&self, row: &Row, style: &Style) -> Vec<String> {
         let pair = |&index: &usize| {
             let name = style.dim(&named(&self.table.columns[index]));
@@ -244,7 +244,8 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// How many columns name a row: its texts before the first number; one where all are texts.
+/// Returns the number of columns that name a row: its texts before the first number; one if all are
+/// texts.
 fn keys(table: &Table) -> usize {
     let number = table.columns.iter().position(|column| column.measure != Measure::Text);
     number.map_or(1, |first| first.max(1))
@@ -255,9 +256,9 @@ fn reason(row: &Row) -> Option<String> {
     (!rules.is_empty()).then(|| format!("condemned: {rules}"))
 }
 
-/// How wide the columns of a table are on a screen.
+/// Widths of a table's columns on a screen.
 struct Widths {
-    /// Of the heading, and of the widest cell; whether that is text.
+    /// Width of the heading, width of the widest cell, and whether that is text.
     columns: Vec<(usize, usize, bool)>,
     reason: usize,
 }
@@ -281,7 +282,7 @@ impl Widths {
         Self { columns, reason: reasons.max().unwrap_or(0) }
     }
 
-    /// Of the first line of a row.
+    /// Returns the width of the first line of a row.
     fn of_line(&self, plan: &Plan<'_>) -> usize {
         let column = |&index: &usize| {
             let (heading, widest, is_text) = self.columns[index];
@@ -293,7 +294,7 @@ impl Widths {
     }
 }
 
-/// A cell as text: a condemned number struck through, an estimate with its interval.
+/// Formats a cell: a condemned number struck through, an estimate with its interval.
 fn cell(table: &Table, row: &Row, column: usize, style: &Style) -> String {
     let text = format::value(&row[column], row.measure(&table.columns[column]));
     match &row[column] {
@@ -306,7 +307,7 @@ fn cell(table: &Table, row: &Row, column: usize, style: &Style) -> String {
     }
 }
 
-/// Whether a column says anything but zero.
+/// Returns whether a column has anything but zeros.
 fn has_something(table: &Table, index: usize) -> bool {
     table.rows.iter().any(|row| match &row[index] {
         Value::Text(text) => !text.is_empty(),
@@ -326,7 +327,7 @@ mod tests {
         Style { color: false, width }
     }
 
-    /// Two names, eight figures of which one is looked for, and a statement.
+    /// Returns a table of two names, eight figures of which one is an answer, and a statement.
     fn table() -> Table {
         let mut columns = vec![text("role", "role", ""), text("file", "file", "")];
         let figures = ["r sync/s", "r async/s", "r ave", "r p99", "w sync/s", "w async/s"];
@@ -360,9 +361,9 @@ mod tests {
         let mut table = Table::new("reasons", "Why", columns);
         let why = "no reflink: the files are on two file systems; no server has both files";
         table.push([Value::from("direct"), 2.0.into(), why.into()]);
-        let lines = |width| super::lines(&table, false, &style(width));
-        assert!(lines(100).iter().any(|line| line.contains("direct") && line.ends_with(why)));
-        let narrow = lines(60);
+        let shown = |width| lines(&table, false, &style(width));
+        assert!(shown(100).iter().any(|line| line.contains("direct") && line.ends_with(why)));
+        let narrow = shown(60);
         assert!(narrow.iter().all(|line| visible_width(line) <= 60), "{narrow:#?}");
         let below = narrow.iter().skip_while(|line| !line.contains("direct")).skip(1);
         let below: Vec<&str> = below.map(|line| line.trim()).collect();

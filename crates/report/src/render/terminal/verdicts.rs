@@ -9,8 +9,8 @@ use super::paint::Style;
 use crate::render::undecided::{by_reason, undecided};
 use crate::report::Report;
 
-/// Condemning failures first, then warnings, then what could not be decided, then the passes. With
-/// `all`, each that could not be decided has its evidence.
+/// Returns condemning failures first, then warnings, then what could not be decided, then the
+/// passes. With `all`, each verdict that could not be decided has its evidence.
 pub fn lines(report: &Report, all: bool, style: &Style) -> Vec<String> {
     let verdicts = &report.verdicts;
     let mut lines = Vec::new();
@@ -60,12 +60,12 @@ fn failure(verdict: &Verdict, concerns: &str, style: &Style) -> Vec<String> {
     lines
 }
 
-/// The titles of up to four figures, otherwise their number; figures of other windows are named by
-/// their windows.
+/// Returns the titles of up to four figures, otherwise their number; figures of other windows are
+/// named by their windows.
 fn concerns(report: &Report, verdict: &Verdict) -> String {
     let (names, all) = (&verdict.concerns, report.cards.len());
     if all == 0 && !names.is_empty() {
-        // A check has cases in place of figures.
+        // A check has cases instead of figures.
         return if names.len() > 4 { format!("{} cases", names.len()) } else { names.join(", ") };
     }
     let (beside, own): (Vec<&str>, Vec<&str>) =

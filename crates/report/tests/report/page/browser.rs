@@ -1,6 +1,6 @@
 //! The page in a real browser, driven by a script that this test adds: what it shows after a choice
 //! must be what Rust computes, no script may fail, and nothing may be fetched. With
-//! `BLOCKSTONE_PAGES=DIR` the pages stay in DIR, to be looked at.
+//! `BLOCKSTONE_PAGES=DIR` the pages are kept in DIR for inspection.
 
 use std::path::PathBuf;
 
@@ -46,7 +46,7 @@ function drag(node, from, to) {
 }
 "#;
 
-/// The rows of a window as the page has to show them.
+/// Returns the rows of a window as the page has to show them.
 fn expected(timeline: &Timeline, table: &Table, from_s: u64, to_s: u64) -> Vec<Vec<String>> {
     let (from, to) = (from_s * 1_000_000_000, to_s * 1_000_000_000);
     let several = slices(&timeline.of(table).unwrap().edges_ns, from, to).len() > 1;
@@ -192,7 +192,7 @@ fn tables_sort_filter_and_copy() {
     assert!(markdown.contains("~~7,407~~"), "{markdown}");
 }
 
-/// Thirty charts and forty tables; each number is one of the sample's.
+/// Returns a report with thirty charts and forty tables; each number is one of the sample's.
 pub fn large() -> Report {
     let mut report = sample::report();
     let (charts, tables): (Vec<Block>, Vec<Block>) = report
@@ -220,8 +220,8 @@ pub fn large() -> Report {
     report
 }
 
-/// A week of six instances: 210 slices, eight tables of ten columns, so a hundred thousand numbers,
-/// and a chart of the instances for each table.
+/// Returns a report on a week of six instances: 210 slices, eight tables of ten columns, so a
+/// hundred thousand numbers, and a chart of the instances for each table.
 fn week() -> Report {
     const HOUR: u64 = 3_600_000_000_000;
     let keys = (0..10).map(|n| Heading::new(format!("c{n}"), format!("c{n}"), Measure::Count, ""));
@@ -279,7 +279,7 @@ fn a_week_of_six_instances_is_small_beside_its_data() {
     );
 }
 
-/// Moves the window from the last slice on, then widens it.
+/// Script that moves the window from the last slice on, then widens it.
 const REDRAWS: &str = r#"
     const plot = document.querySelector("[data-time]");
     const times = [];

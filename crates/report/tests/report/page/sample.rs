@@ -77,7 +77,7 @@ const CLASSES: [(&str, &str, Color); 6] = [
     ("run queue", "run queue", Color::RunQueue),
 ];
 
-/// Numbers with few digits that look random and never change.
+/// Returns a number with few digits that looks random and never changes.
 fn noise(a: usize, b: usize) -> f64 {
     let mixed = (a * 2_654_435_761 + b * 40_503 + 12_345) % 65_537;
     (mixed % 100) as f64 / 100.0
@@ -124,8 +124,8 @@ fn load_row(slice: usize) -> Row {
     Row::from([(4_000.0 + commits).into(), noise(slice, 4).into(), commits.into()])
 }
 
-/// Of slices of its own, 2.5 s each after five seconds of warm-up. Commits pause now and then, and
-/// are few.
+/// Returns a table with slices of its own, 2.5 s each after five seconds of warm-up. Commits pause
+/// now and then, and are few.
 fn latencies() -> Sliced {
     let row = |name: &str, slice: usize, count: u64| {
         let ns = |n: u64| 1_000 + (n * n * 7_919 + slice as u64 * 104_729) % 5_000_000;
@@ -156,7 +156,7 @@ fn latencies() -> Sliced {
 
 pub fn timeline() -> Timeline {
     let waits = (0..SLICES).map(|slice| {
-        // Buffer busy waits are there in the stall only.
+        // Buffer busy waits occur only in the stall.
         let there = move |class: &usize| *class != 4 || (18..22).contains(&slice);
         (0..CLASSES.len()).filter(there).map(|class| wait_row(class, slice)).collect()
     });
@@ -177,7 +177,7 @@ pub fn timeline() -> Timeline {
     Timeline { edges_ns, tables }
 }
 
-/// The tables that follow a window, over the whole time.
+/// Returns the tables that follow a window, over the whole time.
 pub fn tables() -> [Table; 4] {
     let timeline = timeline();
     let mut waits = Table::new("waits", "Where the time went", WAITS)
@@ -219,7 +219,7 @@ fn card(name: &'static str, title: &'static str, value: f64, unit: &'static str)
     }
 }
 
-/// Average active sessions by class, with the number of processors.
+/// Returns a chart of average active sessions by class, with the number of processors.
 pub fn stack() -> Chart {
     let axis = Axis::new("average active sessions", Measure::Count);
     let mut chart = Chart::new("aas", "Average active sessions", Axis::time(), axis)

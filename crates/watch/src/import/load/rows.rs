@@ -1,4 +1,4 @@
-//! From intervals to rows: counters that begin at zero, and an empty row inside every gap.
+//! Converts intervals to rows: counters that start at zero, and an empty row inside every gap.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,13 @@ use crate::import::writer::empty_row;
 const SECOND_NS: f64 = 1e9;
 const SECOND: u64 = 1_000_000_000;
 const PPM: f64 = 1e6;
-/// What was unknown in the interval before begins so much later, as its end has another row.
+/// Delay of the first row of a counter that was unknown in the previous interval, as the end of
+/// that interval already has a row.
 const JUST_AFTER_NS: u64 = 1_000_000;
-/// No counter grows beyond this.
+/// Larger values are left unmeasured.
 const LARGEST: f64 = 9e18;
 
-/// A name for each database, of which no two are the same.
+/// Returns a unique name for each database.
 pub fn names(series: &[Series]) -> Vec<String> {
     let plain = |series: &Series| series.database.name.replace('/', "_");
     let name = |one: &Series| {
@@ -31,7 +32,7 @@ pub fn names(series: &[Series]) -> Vec<String> {
     series.iter().map(name).collect()
 }
 
-/// The rows of all databases, in the order of time.
+/// Returns the rows of all databases, in order of time.
 pub fn snapshots(series: &[Series], names: &[String]) -> Vec<Snapshot> {
     let mut tracks = Tracks::default();
     for (series, name) in series.iter().zip(names) {
@@ -49,7 +50,7 @@ struct Tracks {
     known: BTreeMap<(&'static str, String), Track>,
 }
 
-/// One object: where its counters stand, and how its last interval ended.
+/// One object: the current values of its counters, and the end of its last interval.
 struct Track {
     sums: Vec<f64>,
     end_ns: u64,
@@ -137,7 +138,7 @@ fn cell(value: f64) -> Cell {
     }
 }
 
-/// In the order of the columns.
+/// Returns the cells of a statement, in the order of the columns.
 fn of_statement(statement: &Statement) -> [Option<f64>; 6] {
     [
         statement.executions,

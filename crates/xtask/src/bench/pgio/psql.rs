@@ -10,10 +10,10 @@ use blockstone_testkit::PostgresServer;
 
 use crate::workspace::line;
 
-/// Ends each answer of psql.
+/// Marks the end of each answer of psql.
 const DONE: &str = "--done--";
 
-/// A session of psql that gets statements line by line.
+/// A psql session that is sent statements line by line.
 pub struct Psql {
     process: Child,
     input: ChildStdin,
@@ -22,7 +22,7 @@ pub struct Psql {
 }
 
 impl Psql {
-    /// With `options` for the server.
+    /// Connects with `options` for the server.
     pub fn connect(server: &PostgresServer, options: &str) -> Result<Self> {
         let mut command = server.client();
         command.args(["--quiet", "--no-align", "--tuples-only"]).env("PGOPTIONS", options);
@@ -40,7 +40,7 @@ impl Psql {
         writeln!(self.input, "{statements};\n\\echo {DONE}").context("write to psql")
     }
 
-    /// The output of all statements sent since the last answer.
+    /// Returns the output of all statements sent since the last answer.
     pub fn answer(&mut self) -> Result<String> {
         let mut output = String::new();
         loop {
@@ -58,7 +58,8 @@ impl Psql {
         self.answer()
     }
 
-    /// Processor time of the process that serves it, and bytes that the disk gave to that.
+    /// Returns the processor time of its backend process, and the bytes that process read from the
+    /// disk.
     pub fn account(&self) -> Result<(u64, u64)> {
         let account = account::account(Path::new("/"), self.backend, None);
         let account = account.context("find the process of a session")?;

@@ -20,13 +20,13 @@ use serde_json::Value;
 use super::{Measure, Must, Setup};
 use crate::lab::measure::Product;
 
-/// More than a single disk is taken to cache.
+/// Larger than the cache that a single disk is assumed to have.
 const SIZE: Bytes = Bytes::mib(320);
 const NO_CAPS: Caps =
     Caps { read_iops: None, write_iops: None, read_bytes_per_s: None, write_bytes_per_s: None };
 const MEMORY: &[&str] = &["memory-backed", "memory-test"];
 const BUFFERED: &[&str] = &["not-direct", "buffered-direct"];
-/// Of a device that holds data.
+/// For a device that holds data.
 const READS: &[&str] = &["--read-only"];
 const NEIGHBOURS: &[&str] = &["noisy-neighbour", "run-queue-delay"];
 
@@ -34,23 +34,23 @@ const fn deceptive(name: &'static str, rules: &'static [&'static str], measure: 
     Setup { name, must: Must::Fail, rules, measure }
 }
 
-/// Nothing that can be seen from above tells it from an honest one.
+/// Makes a set-up that cannot be told from an honest one by anything visible from above.
 const fn hidden(name: &'static str, rules: &'static [&'static str], measure: Measure) -> Setup {
     Setup { name, must: Must::NotPass, rules, measure }
 }
 
-/// No rule may fail.
+/// Makes a set-up for which no rule may fail.
 const fn honest(name: &'static str, measure: Measure) -> Setup {
     Setup { name, must: Must::NotFail, rules: &[], measure }
 }
 
-/// It is under a cap, as other rules say, which stays as it is.
+/// Makes a set-up under a constant cap, which other rules may report.
 const fn steady(name: &'static str, measure: Measure) -> Setup {
     Setup { name, must: Must::NotFail, rules: &["not-preconditioned"], measure }
 }
 
-/// Rules say other things of it, which are true: it is served by a program, or so small a database
-/// that its reads come from memory. It flushes.
+/// Makes a set-up that flushes. Other rules may report other things, which are true: it is served
+/// by a program, or is so small a database that its reads come from memory.
 const fn flushes(name: &'static str, measure: Measure) -> Setup {
     Setup { name, must: Must::NotFail, rules: &["unsafe-commits", "lying-flush"], measure }
 }
@@ -132,7 +132,7 @@ pub(super) const ALL: &[Setup] = &[
     flushes("PostgreSQL", |it| database(it, "postgres:scratch", &[])),
 ];
 
-/// `calibrate --quick`, or a short `run`.
+/// Completes `program` to a `calibrate --quick`, or a short `run`.
 fn command(product: &Product<'_>, mut program: Command, verb: &str, words: &[&str]) -> Command {
     program.args([verb, "--json", "--runs-dir"]).arg(product.runs_dir());
     let short: &[&str] = if verb == "calibrate" { &["--quick"] } else { &["--for", "8s"] };
@@ -154,7 +154,7 @@ fn run(product: &Product<'_>, dir: &ScratchDir, words: &[&str]) -> Result<Value>
     product.document(command(product, program, "run", words).arg(dir.path()))
 }
 
-/// `calibrate` of a device under its caps, while `meanwhile` acts.
+/// Runs `calibrate` on a device under its caps, while `meanwhile` acts.
 fn under_caps(
     product: &Product<'_>,
     device: &LoopDevice,
@@ -177,7 +177,7 @@ fn with_file(product: &Product<'_>, kind: FileKind, words: &[&str]) -> Result<Va
     calibrate(product, &path, words)
 }
 
-/// A file that repeats `pattern`.
+/// Measures a file that repeats `pattern`.
 fn repeated(product: &Product<'_>, pattern: &[u8]) -> Result<Value> {
     let dir = ScratchDir::on_disk()?;
     let path = dir.path().join("zoo.dat");
@@ -190,7 +190,7 @@ fn repeated(product: &Product<'_>, pattern: &[u8]) -> Result<Value> {
     calibrate(product, &path, &[])
 }
 
-/// A block that does not compress, again and again.
+/// Measures a file that repeats one incompressible block.
 fn of_one_block(product: &Product<'_>) -> Result<Value> {
     let mut block = vec![0; 8192];
     let source = File::open("/dev/urandom");
@@ -228,7 +228,7 @@ fn mounted(file_system: FileSystem, caps: Caps) -> DeviceSpec {
     DeviceSpec { size: Bytes::mib(768), file_system: Some(file_system), caps }
 }
 
-/// A directory in a file system of its own, to which chattr gives `attribute`.
+/// Measures a directory in a file system of its own, to which chattr gives `attribute`.
 fn in_file_system(
     product: &Product<'_>,
     file_system: FileSystem,
@@ -249,7 +249,7 @@ fn capped(product: &Product<'_>, caps: Caps) -> Result<Value> {
     under_caps(product, &device, &["--size", "320M"], |_| Ok(()))
 }
 
-/// A volume that serves 20,000 reads a second until its credits end, then 2,000.
+/// Measures a volume that serves 20,000 reads a second until its credits end, then 2,000.
 fn credits_that_end(product: &Product<'_>) -> Result<Value> {
     let caps = |iops| Caps { read_iops: Some(iops), ..NO_CAPS };
     let mut device = LoopDevice::create(bare(caps(20_000)))?;
@@ -261,7 +261,7 @@ fn credits_that_end(product: &Product<'_>) -> Result<Value> {
     })
 }
 
-/// A volume that writes 60 MB/s, `then` less from the middle of the layout on.
+/// Measures a volume that writes 60 MB/s, or only `then` from the middle of the layout on.
 fn laid_out(product: &Product<'_>, then: Option<u64>) -> Result<Value> {
     let caps = |write_bytes_per_s| Caps { write_bytes_per_s, ..NO_CAPS };
     let fast = Some(60_000_000);
@@ -281,18 +281,18 @@ fn volatile(product: &Product<'_>, cache: WriteCache) -> Result<Value> {
     device.set_write_cache(cache);
     device.power_on()?;
     let path = device.device().context("find the device")?;
-    // Not quick: then flushes are timed by what was written before them.
+    // Without `--quick`, so that flushes are timed by what was written before them.
     let mut program = Command::new(product.binary());
     program.args(["calibrate", "--json", "--runs-dir"]).arg(product.runs_dir());
     product.document(program.arg(path).arg("--destroy").arg(path))
 }
 
-/// A process that ends with this value.
+/// A process that is killed on drop.
 struct Beside(Child);
 
 impl Drop for Beside {
     fn drop(&mut self) {
-        // Either call fails only when the process has ended by itself.
+        // Both calls fail only if the process has already ended on its own.
         self.0.kill().ok();
         self.0.wait().ok();
     }
@@ -309,7 +309,7 @@ fn beside_a_reader(product: &Product<'_>) -> Result<Value> {
     calibrate(product, device.device(), READS)
 }
 
-/// As a virtual machine that is paused: nothing happens for two seconds, three times.
+/// Simulates a virtual machine that is paused: nothing happens for two seconds, three times.
 fn stopped(product: &Product<'_>) -> Result<Value> {
     let device = LoopDevice::create(bare(NO_CAPS))?;
     under_caps(product, &device, READS, |child| {

@@ -1,4 +1,4 @@
-//! The modules of a crate, and which file a path leads to.
+//! Modules of a crate, and the file to which a path leads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::slice;
@@ -7,7 +7,7 @@ use super::super::tree::Tree;
 use super::Ties;
 use super::scan::{Import, Scope, scopes};
 
-/// A crate's files and modules, without those that only tests have.
+/// Files and modules of a crate, without those that exist only for tests.
 pub struct CrateMap<'a> {
     /// Paths from the root of the workspace.
     pub files: Vec<&'a str>,
@@ -35,7 +35,7 @@ impl Module {
     }
 }
 
-/// How far names are followed that modules hand on: globs may run in a circle of their own.
+/// Maximum number of re-exports that are followed: globs may form a cycle of their own.
 const HANDS_MAX: usize = 8;
 
 impl<'a> CrateMap<'a> {
@@ -62,7 +62,7 @@ impl<'a> CrateMap<'a> {
         map
     }
 
-    /// Every import of one file from another that is neither above nor below it.
+    /// Returns every import of one file from another that is neither above nor below it.
     pub fn ties(&self) -> Ties {
         let mut ties = Ties::new();
         for (from, module) in &self.modules {
@@ -70,7 +70,7 @@ impl<'a> CrateMap<'a> {
                 let Some((at, names)) = self.enter(from, path) else { continue };
                 let mut used = BTreeSet::new();
                 self.find(&at, names, &mut used, HANDS_MAX);
-                // A path that begins with an imported module takes what follows that.
+                // A path that begins with an imported module takes the name after it.
                 let is_whole = names.len() == path.len();
                 let name = names.get(usize::from(is_whole)).or(path.last());
                 let name = name.cloned().unwrap_or_default();
@@ -84,13 +84,13 @@ impl<'a> CrateMap<'a> {
         ties
     }
 
-    /// The paths with which a module uses something.
+    /// Returns the paths through which a module uses something.
     fn uses<'m>(
         &'m self,
         from: &'m [String],
         module: &'m Module,
     ) -> impl Iterator<Item = &'m [String]> {
-        // A module that is only named is not yet used: the paths that begin with its name are.
+        // A module that is only named is not yet used; the paths that begin with its name use it.
         let names_module = |path: &[String]| matches!(self.enter(from, path), Some((_, [])));
         let is_use = move |i: &&Import| i.is_public || i.name.is_none() || !names_module(&i.path);
         let imports = module.imports().filter(is_use).map(|import| import.path.as_slice());
@@ -103,13 +103,13 @@ impl<'a> CrateMap<'a> {
         imports.chain(paths.filter(is_new).map(Vec::as_slice))
     }
 
-    /// The path of a file's own module, which is the shortest of its modules.
+    /// Returns the path of a file's own module, which is the shortest path of its modules.
     fn own_path(&self, file: usize) -> &[String] {
         let mut own = self.modules.iter().filter(|(_, module)| module.file == file);
         own.next().map_or(&[], |(path, _)| path)
     }
 
-    /// The module in which a path begins, and the names to look up there.
+    /// Returns the module in which a path begins, and the names to look up there.
     fn start<'p>(
         &self,
         from: &[String],
@@ -128,13 +128,13 @@ impl<'a> CrateMap<'a> {
                 let module = self.modules.get(from)?;
                 let child = [from, &path[..1]].concat();
                 let is_known = self.modules.contains_key(&child) || module.import(first).is_some();
-                // Other names are those of other crates, and of types, which `use` has brought.
+                // Other names belong to other crates, or to types, which `use` has imported.
                 is_known.then(|| (from.to_vec(), path))
             }
         }
     }
 
-    /// The module to which a path leads, and the names that are left to look up in it.
+    /// Returns the module to which a path leads, and the names that are left to look up in it.
     fn enter<'p>(
         &self,
         from: &[String],
@@ -151,8 +151,8 @@ impl<'a> CrateMap<'a> {
         Some((at, names))
     }
 
-    /// Adds the file in which names, of which the first is none of the module's children, are
-    /// defined, and those that hand them on.
+    /// Adds the file in which `names` are defined, and those that re-export them. The first name is
+    /// not one of the module's children.
     fn find(&self, at: &[String], names: &[String], used: &mut BTreeSet<usize>, hands: usize) {
         let Some(module) = self.modules.get(at) else { return };
         used.insert(module.file);
@@ -172,7 +172,7 @@ impl<'a> CrateMap<'a> {
         }
     }
 
-    /// The modules of which one imports everything.
+    /// Returns the modules from which one imports everything.
     fn globs(&self, at: &[String], module: &Module) -> impl Iterator<Item = Vec<String>> {
         let globs = module.imports().filter(|import| import.name.is_none());
         globs.filter_map(|glob| match self.enter(at, &glob.path) {
@@ -181,7 +181,7 @@ impl<'a> CrateMap<'a> {
         })
     }
 
-    /// Whether a module has a name: defined, imported, or as a child.
+    /// Returns whether a module has a name, by definition, by import or as a child.
     fn has(&self, at: &[String], name: &String, hands: usize) -> bool {
         let Some(module) = self.modules.get(at) else { return false };
         module.defines(name)
@@ -191,7 +191,7 @@ impl<'a> CrateMap<'a> {
     }
 }
 
-/// `["disk", "file"]` for `disk/file.rs`.
+/// Returns `["disk", "file"]` for `disk/file.rs`.
 fn module_path(file: &str) -> Vec<String> {
     match file.trim_end_matches(".rs") {
         "lib" | "main" => Vec::new(),
@@ -199,7 +199,7 @@ fn module_path(file: &str) -> Vec<String> {
     }
 }
 
-/// Whether one module holds the other.
+/// Returns whether one module contains the other.
 fn is_kin(a: &[String], b: &[String]) -> bool {
     a.starts_with(b) || b.starts_with(a)
 }

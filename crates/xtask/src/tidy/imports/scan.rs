@@ -1,30 +1,30 @@
-//! What one file imports, read from its tokens: its modules, its `use` declarations and the paths
-//! in its code. Items under `#[cfg(test)]` are passed over.
+//! Imports of one file, read from its tokens: its modules, its `use` declarations and the paths in
+//! its code. Items under `#[cfg(test)]` are skipped.
 
 use std::str::FromStr as _;
 
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 
-/// A module as its file writes it down: the file's own, and one for each `mod name { … }` in it.
+/// A module written in a file: the file's own, or a `mod name { … }` in it.
 #[derive(Debug, Default)]
 pub struct Scope {
-    /// Below the file's module; empty for that module itself.
+    /// Path below the file's module; empty for that module itself.
     pub inside: Vec<String>,
-    /// What `use` brings into scope.
+    /// Names that `use` brings into scope.
     pub imports: Vec<Import>,
-    /// Paths of two names and more in the code: `crate::disk::open`.
+    /// Paths of two or more names in the code: `crate::disk::open`.
     pub paths: Vec<Vec<String>>,
     pub items: Vec<String>,
-    /// Modules in files of their own that only tests have.
+    /// Modules in files of their own that exist only for tests.
     pub test_modules: Vec<String>,
 }
 
 #[derive(Debug)]
 pub struct Import {
-    /// What it is called here; none for `*`.
+    /// Name in this scope; `None` for `*`.
     pub name: Option<String>,
     pub path: Vec<String>,
-    /// Whether it has a visibility of its own, thus hands the name on.
+    /// Whether it has a visibility of its own and so re-exports the name.
     pub is_public: bool,
 }
 
@@ -33,7 +33,7 @@ const DEFINES: &[&str] =
 
 pub fn scopes(code: &str) -> Vec<Scope> {
     let mut reader = Reader { scopes: vec![Scope::default()] };
-    // The compiler names what is no Rust.
+    // Code that is not Rust is left to the compiler to report.
     reader.read(&tokens(TokenStream::from_str(code).unwrap_or_default()), 0);
     reader.scopes
 }
@@ -120,7 +120,8 @@ impl Reader {
         }
     }
 
-    /// A name by itself, a path, or the keyword before a definition: how many tokens it has.
+    /// Reads a single name, a path, or the keyword before a definition; returns its number of
+    /// tokens.
     fn name(&mut self, tokens: &[Token], before: &str, own: usize) -> usize {
         let word = tokens[0].word();
         if DEFINES.contains(&word) {
@@ -143,7 +144,7 @@ impl Reader {
         length
     }
 
-    /// How many tokens an item, a field or a variant has that only tests have.
+    /// Returns the number of tokens of an item, a field or a variant that exists only for tests.
     fn skip(&mut self, tokens: &[Token], own: usize) -> usize {
         let attributes = tokens.chunks(2).take_while(|pair| pair[0].word() == "#").count() * 2;
         let item = &tokens[attributes..];
@@ -163,7 +164,7 @@ impl Reader {
         attributes + end.map_or(item.len(), |end| end + 1)
     }
 
-    /// A part of a `use` declaration: what follows the names of `prefix`.
+    /// Reads a part of a `use` declaration: what follows the names of `prefix`.
     fn import(&mut self, tree: &[Token], prefix: &[String], is_public: bool, own: usize) {
         let mut path = prefix.to_vec();
         let mut alias = None;
@@ -193,7 +194,7 @@ impl Reader {
     }
 }
 
-/// Whether an attribute is `cfg(test)` or `cfg(all(test, …))`.
+/// Returns whether an attribute is `cfg(test)` or `cfg(all(test, …))`.
 fn is_for_tests(attribute: &[Token]) -> bool {
     let first = |tokens: &[Token], word: &str| tokens.first().is_some_and(|t| t.word() == word);
     match attribute {

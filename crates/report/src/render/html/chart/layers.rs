@@ -5,9 +5,9 @@ use super::super::shapes::{Ink, Look, Shapes};
 use super::{HEAT, HEATS, color};
 use crate::chart::{Chart, Form, HeatCell, Layer, Point, Scale};
 
-/// From this many points on, intervals are a band, not whiskers.
+/// Number of points from which intervals are drawn as a band, not as whiskers.
 const DENSE: usize = 40;
-/// How much of the distance between two places their bars take.
+/// Share of the distance between two places that their bars take.
 const BAR: f64 = 0.8;
 /// Intervals that reach above the greatest value times this make an axis logarithmic.
 const FAR: f64 = 4.0;
@@ -24,7 +24,7 @@ pub struct Layers<'a, 'b> {
     pub shapes: &'a mut Shapes<'b>,
 }
 
-/// The places of the points of a chart, each once, in order.
+/// Returns the places of a chart's points, each once, in order.
 pub fn places(chart: &Chart) -> Vec<f64> {
     let points = chart.layers.iter().flat_map(|layer| layer.form.points());
     let mut places: Vec<f64> = points.filter(|it| it.y.is_some()).map(|point| point.x).collect();
@@ -33,8 +33,8 @@ pub fn places(chart: &Chart) -> Vec<f64> {
     places
 }
 
-/// The chart with a logarithmic axis upwards where its intervals reach so far above its values that
-/// a linear one would flatten these.
+/// Returns the chart, with a logarithmic vertical axis if its intervals reach so far above its
+/// values that a linear one would flatten the values.
 pub fn within(chart: &Chart) -> Chart {
     let stands = |layer: &Layer| match &layer.form {
         Form::Area(_) | Form::Heat(_) | Form::Bars { stacked: true, .. } => true,
@@ -54,14 +54,14 @@ fn values(chart: &Chart) -> impl Iterator<Item = f64> {
     points.filter_map(|point| point.y)
 }
 
-/// The greatest end of an interval that has one.
+/// Returns the greatest upper end of an interval.
 fn reached(chart: &Chart) -> f64 {
     let points = chart.layers.iter().flat_map(|layer| layer.form.points());
     let ends = points.filter(|point| point.y.is_some()).filter_map(|point| point.interval);
     ends.map(|(_, high)| high).filter(|high| high.is_finite()).fold(0.0, f64::max)
 }
 
-/// The values that a chart spans across.
+/// Returns the range of values that a chart spans horizontally.
 pub fn across(chart: &Chart) -> (f64, f64) {
     let points = chart.layers.iter().flat_map(|layer| layer.form.points()).map(|point| point.x);
     let heat = cells(chart).flat_map(|cell| [cell.x.0, cell.x.1]);
@@ -82,7 +82,7 @@ pub fn across(chart: &Chart) -> (f64, f64) {
     }
 }
 
-/// The values that a chart spans upwards, with levels that are near enough.
+/// Returns the range of values that a chart spans vertically, with levels that are near enough.
 pub fn up(chart: &Chart) -> (f64, f64) {
     let mut values: Vec<f64> = cells(chart).flat_map(|cell| [cell.y.0, cell.y.1]).collect();
     let stood = stacked(chart);
@@ -95,7 +95,7 @@ pub fn up(chart: &Chart) -> (f64, f64) {
     let levels = chart.levels.iter().map(|level| level.y).filter(|y| *y <= highest * NEAR);
     values.extend(levels);
     let (low, high) = ends(values.into_iter(), &chart.y.scale);
-    // The least bar has a height too.
+    // The lowest bar has a height too.
     let is_bar = |layer: &Layer| matches!(layer.form, Form::Bars { .. });
     let has_bars = chart.y.scale == Scale::Log && chart.layers.iter().any(is_bar);
     (if has_bars { low / 2.0 } else { low }, high)
@@ -113,7 +113,7 @@ fn ends(values: impl Iterator<Item = f64>, scale: &Scale) -> (f64, f64) {
     placed.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)))
 }
 
-/// For each layer that stands on others: place, base and top of its points.
+/// Returns place, base and top of the points of each layer that stands on others.
 fn stacked(chart: &Chart) -> Vec<Option<Standing>> {
     let mut areas: Vec<(f64, f64)> = Vec::new();
     let mut bars: Vec<(f64, f64)> = Vec::new();
@@ -142,7 +142,7 @@ fn stacked(chart: &Chart) -> Vec<Option<Standing>> {
     layers.collect()
 }
 
-/// The least distance between places; on a logarithmic axis that of their logarithms.
+/// Returns the least distance between places; on a logarithmic axis that of their logarithms.
 fn gap(points: &[Point], log: bool) -> f64 {
     let place = |point: &Point| if log { point.x.max(f64::MIN_POSITIVE).log10() } else { point.x };
     let mut places: Vec<f64> = points.iter().map(place).collect();
@@ -206,7 +206,7 @@ impl Layers<'_, '_> {
         }
     }
 
-    /// Bars of the `group.0`th of `group.1` layers that stand beside each other.
+    /// Draws bars of the `group.0`th of `group.1` layers that stand side by side.
     fn bars(
         &mut self,
         layer: &Layer,
@@ -222,7 +222,7 @@ impl Layers<'_, '_> {
             if top.is_nan() {
                 continue;
             }
-            // A bar on a logarithmic axis stands on its lower end.
+            // A bar on a logarithmic axis stands on the axis's lower end.
             let base = if self.chart.y.scale == Scale::Log { self.y.low } else { *base };
             let corners = [(aside(*x, left), base), (aside(*x, left + width * 0.96), *top)];
             let opacity = if point.condemned { 0.25 } else { 1.0 };
@@ -296,7 +296,7 @@ impl Layers<'_, '_> {
         }
     }
 
-    /// Cells of one colour are one path.
+    /// Draws cells; those of one colour are one path.
     fn heat(&mut self, cells: &[HeatCell]) {
         let level =
             |cell: &HeatCell| (cell.heat.clamp(0.0, 1.0) * f64::from(HEATS - 1)).round() as u8;

@@ -8,7 +8,8 @@ use crate::chart::{Chart, Form, Point};
 /// Layers with at least twice as many points are thinned to about this number.
 const POINTS: usize = 800;
 
-/// The chart with neighbouring points combined where a layer has too many, which its text states.
+/// Returns the chart with neighbouring points combined if a layer has too many, which its text
+/// states.
 pub fn thinned(chart: &Chart) -> Cow<'_, Chart> {
     let most = chart.layers.iter().map(|layer| layer.form.points().len()).max().unwrap_or(0);
     let size = most / POINTS;
@@ -37,7 +38,8 @@ pub fn thinned(chart: &Chart) -> Cow<'_, Chart> {
     Cow::Owned(thin)
 }
 
-/// The least and the greatest of each group, in order; a gap within a group remains a gap.
+/// Returns the lowest and the highest point of each group, in order; a gap within a group remains a
+/// gap.
 fn extremes(points: &[Point], size: usize) -> Vec<Point> {
     let mut kept = Vec::new();
     for group in points.chunks(size) {
@@ -54,7 +56,7 @@ fn extremes(points: &[Point], size: usize) -> Vec<Point> {
     kept
 }
 
-/// The mean of each group; none where no point of the group has a value.
+/// Returns the mean of each group; none if no point of the group has a value.
 fn means(points: &[Point], size: usize) -> Vec<Point> {
     let mean = |values: &[f64]| {
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
