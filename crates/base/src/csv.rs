@@ -42,12 +42,13 @@ pub fn records(
     builder.has_headers(false).flexible(true).trim(trim).comment(is_loose.then_some(b'#'));
     // Text is UTF-8 and records may have any length, so that no record is an error.
     let records = builder.from_reader(text.as_bytes()).into_records().map_while(Result::ok);
-    Ok(records.map(move |record| {
+    Ok(records.filter_map(move |record| {
         let (byte, line) = record.position().map_or((0, 1), |it| (it.byte(), it.line()));
         // The position is before the empty lines and comments that the record follows.
-        let rest = text.get(byte as usize..).unwrap_or_default();
-        let skipped = rest.lines().take_while(|line| line.is_empty() || is_comment(line)).count();
-        (line as usize + skipped, record)
+        let mut rest = text.get(byte as usize..).unwrap_or_default().lines();
+        let skipped = rest.position(|line| !line.is_empty() && !is_comment(line));
+        // The crate takes a comment at the end of the text for an empty record.
+        Some((line as usize + skipped?, record))
     }))
 }
 
@@ -79,6 +80,7 @@ mod tests {
         let loose = read("# \"\n\n a , b\n#\n1\n", Dialect::Loose);
         assert_eq!((loose[0].0, loose[1].0), (3, 5));
         assert_eq!(loose[0].1, ["a", "b"]);
+        assert_eq!(read("a\n#", Dialect::Loose).len(), 1);
         assert_eq!(read("1,\"two\nlines\"\n3\n", Dialect::Strict)[1].0, 3);
     }
 
