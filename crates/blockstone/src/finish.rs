@@ -107,6 +107,8 @@ pub fn exit(report: &Report) -> Exit {
     match &report.end {
         End::Interrupted { .. } => Exit::Interrupted,
         End::Failed { .. } => Exit::CouldNotRun,
+        End::Complete | End::Running if report.is_undone => Exit::CouldNotRun,
+        End::Complete | End::Running if report.is_refuted => Exit::JudgedFailed,
         End::Complete | End::Running if report.partial || !report.trustworthy() => {
             Exit::NotTrustworthy
         }

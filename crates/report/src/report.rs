@@ -36,6 +36,10 @@ pub struct Report {
     pub end: End,
     /// Whether less was measured than was asked for, so that the answer may not be relied upon.
     pub partial: bool,
+    /// Something that was to be done could not be: a file was not copied.
+    pub is_undone: bool,
+    /// What was asked does not hold: `--fail-if`, files that are equal.
+    pub is_refuted: bool,
     /// The figures that a recording keeps in its manifest.
     pub summary: BTreeMap<String, Figure>,
     /// Place where the numbers are kept; empty if they are not.

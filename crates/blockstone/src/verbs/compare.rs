@@ -81,11 +81,8 @@ fn run(args: &CompareArgs, context: &Context) -> Result<Exit> {
     let (a, b) = (figures(a, context)?, figures(b, context)?);
     check_distinct([&a, &b], args, context)?;
     let comparison = Comparison::of(&a, &b);
-    let ended = finished(report::figures::report(&comparison))?;
-    Ok(match args.fail_if {
-        Some(limit) if limit.is_exceeded(&comparison) => Exit::JudgedFailed,
-        _ => ended,
-    })
+    let is_refuted = args.fail_if.is_some_and(|limit| limit.is_exceeded(&comparison));
+    finished(Report { is_refuted, ..report::figures::report(&comparison) })
 }
 
 /// The verb that made all of them.

@@ -122,9 +122,8 @@ fn run(args: &CopyArgs, context: &Context) -> Result<Exit> {
     complain(&ran, context);
     if exit == Exit::Interrupted {
         context.printer.note(&format!("continue with: {}", resuming()));
-        return Ok(exit);
     }
-    Ok(if ran.outcome.failed.is_empty() { exit } else { Exit::CouldNotRun })
+    Ok(exit)
 }
 
 fn check_options(args: &CopyArgs) -> Result<()> {

@@ -1,9 +1,11 @@
 //! `blockstone subset`: a sample of a database whose foreign keys hold.
 
 mod args;
+mod earlier;
 mod mask;
 mod oracle;
 mod report;
+mod rows;
 mod rules;
 mod unfinished;
 
@@ -12,6 +14,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use blockstone_base::rule::listed;
+use blockstone_base::table::Rows as _;
 use blockstone_base::units::{Bytes, thousands};
 use blockstone_report::render::json::schema::Document;
 use blockstone_subset::{Catalogue, Chosen, Plan, Sampled, Settings, Transform};
@@ -42,9 +45,12 @@ pub const VERB: Verb = Verb {
     reports: true,
     rules: || listed(rules::ALL).collect(),
     writes: true,
-    documents: &[Document::of::<report::SubsetDocument<'_>>("subset", "A subset of a database")
-        .with_tables(&[report::TABLES])
-        .tables_under(report::VIEWS)],
+    documents: &[Document::of_tables(
+        ("subset", 2),
+        "A subset of a database",
+        rows::Summary::COLUMNS,
+        report::TABLES,
+    )],
     ..Verb::PLAIN
 };
 

@@ -222,7 +222,7 @@ fn two_traces_are_compared_by_component_and_statement() {
     let said = said.json();
     keeps_to_its_schema(&said);
     let row = &said["tables"]["statements"][0];
-    assert_eq!((&row["difference_ns"], &row["ratio"]), (&2.5e9.into(), &1.625.into()));
+    assert_eq!((&row["difference_ns"], &row["ratio"]), (&2_500_000_000_u64.into(), &1.625.into()));
     let c = files.file("c.trc", ORACLE);
     let mixed =
         run(Command::new(blockstone_binary()).arg("trace").arg(&a).arg("--against").arg(&c));

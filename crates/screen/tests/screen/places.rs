@@ -179,7 +179,7 @@ fn what_the_screen_shows_of_a_place_can_be_asked_for_by_conditions() {
     assert_eq!(document["where"], json!({ "event": "DataFileRead", "query_id": "7001" }));
     let rows = document["views"]["sampled-sessions"].as_array().unwrap();
     assert_eq!(rows.len(), 1);
-    assert_eq!((&rows[0]["session"], &rows[0]["samples"]), (&json!("13"), &json!(3.0)));
+    assert_eq!((&rows[0]["session"], &rows[0]["samples"]), (&json!("13"), &json!(3)));
     assert!(document["views"].get("host").is_none(), "what does not follow it is left out");
     let blocked: Focus = std::iter::once("blockers=12".parse().unwrap()).collect();
     let rows = json!(blockstone_view::document(&interval.only(&blocked)));

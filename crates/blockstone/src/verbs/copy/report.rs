@@ -66,6 +66,7 @@ pub fn report(ran: &Ran, (sources, target): (&[PathBuf], &Path), compared: &Agai
         scalars: Some(Summary::table("copy", "Copy", [Summary::of(ran)])),
         earlier: Some(earlier::keys),
         end: ran.end.clone(),
+        is_undone: !ran.outcome.failed.is_empty(),
         verdicts,
         ..Report::default()
     }

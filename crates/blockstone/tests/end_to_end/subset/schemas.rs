@@ -60,9 +60,9 @@ pub fn each_holds(server: &PostgresServer, place: &Place) {
         let before = ask(server, &database, PROOF);
         assert_eq!(ask(server, &copy, PROOF), before, "{name}");
         let keys = "SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND conparentid = 0";
-        let count = loaded["keys"].as_array().unwrap().len();
+        let count = loaded["tables"]["keys"].as_array().unwrap().len();
         assert_eq!(ask(server, &database, keys), count.to_string(), "{name}");
-        let tables = loaded["tables"].as_array().unwrap();
+        let tables = loaded["tables"]["tables"].as_array().unwrap();
         let sum = |key: &str| tables.iter().map(|it| it[key].as_u64().unwrap()).sum::<u64>();
         println!(
             "| {name} | {} | {count} | {} | {} | {} | {} |",

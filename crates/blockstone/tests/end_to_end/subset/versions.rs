@@ -5,10 +5,11 @@ use serde_json::Value;
 
 use super::{Place, SOURCE, address, empty, json, lines, make, subset, whole_orphans};
 
-/// Rows of each table with their reasons.
-fn rows(document: &Value) -> Vec<[&Value; 4]> {
-    let tables = document["tables"].as_array().unwrap();
-    tables.iter().map(|it| ["table", "source_rows", "rows", "why"].map(|key| &it[key])).collect()
+/// Rows of each table, and their reasons.
+fn rows(document: &Value) -> (Vec<[&Value; 3]>, &Value) {
+    let (tables, why) = (&document["tables"]["tables"], &document["tables"]["why"]);
+    let rows = tables.as_array().unwrap().iter();
+    (rows.map(|it| ["table", "source_rows", "rows"].map(|key| &it[key])).collect(), why)
 }
 
 pub fn all_versions_take_the_same_rows(distributed: &PostgresServer, place: &Place) {
