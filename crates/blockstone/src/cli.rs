@@ -55,6 +55,9 @@ fn asked(matches: &ArgMatches) -> Result<Asked, clap::Error> {
     if let Some(text) = unknown_table(verb, options, &global) {
         return Err(clap::Error::raw(ErrorKind::InvalidValue, text));
     }
+    if let Some(text) = unknown_version(verb, &global) {
+        return Err(clap::Error::raw(ErrorKind::InvalidValue, text));
+    }
     if let (true, Some(file)) = (global.json.is_some() || global.csv.is_some(), &global.html)
         && file.as_os_str() == "-"
     {
@@ -69,6 +72,21 @@ fn asked(matches: &ArgMatches) -> Result<Asked, clap::Error> {
         return Err(clap::Error::raw(ErrorKind::ValueValidation, text));
     }
     Ok(Asked { verb, options: options.clone(), context: Context::new(global) })
+}
+
+/// Why a version of a document cannot be printed.
+fn unknown_version(verb: &Verb, global: &Global) -> Option<String> {
+    let version = global.json.flatten()?;
+    let newest = verb.documents.iter().map(|document| document.version).max()?;
+    let known = newest.saturating_sub(1).max(1)..=newest;
+    (!known.contains(&version)).then(|| {
+        let name = verb.name;
+        format!(
+            "--json={version}: {name} does not print that version\n\
+             hint: --json prints version {newest}, --json={} the oldest that it knows\n",
+            known.start()
+        )
+    })
 }
 
 /// What a global option is given for in vain.
@@ -224,6 +242,20 @@ mod tests {
         assert_eq!(is_kept("run --update-pc 2 ."), Some(true));
         assert_ne!(is_kept("run --seconds 5 ."), Some(true), "not --json");
         assert_eq!(is_kept("run --dur 5 ."), Some(true), "--duration, not --rate");
+    }
+
+    #[test]
+    fn a_version_that_a_document_does_not_have_is_refused_before_the_work() {
+        for good in
+            ["copy --json a b", "copy --json=1 a b", "copy --json=2 a b", "claim --json=1 x"]
+        {
+            assert_eq!(refused(good), "", "{good}");
+        }
+        for bad in ["copy --json=3 a b", "copy --json=0 a b", "claim --json=2 x"] {
+            let text = refused(bad);
+            assert!(text.contains("does not print that version\nhint: --json prints"), "{text}");
+        }
+        assert!(refused("copy --json=new a b").contains("invalid value 'new'"));
     }
 
     #[test]

@@ -38,7 +38,8 @@ pub fn finish(report: &Report, context: &Context) -> Result<Exit> {
     }
     if let Some(version) = &global.json {
         debug_assert!(is_declared(report), "no verb declares the document {}", report.verb);
-        let document = if version.is_empty() { json::document } else { json::earlier };
+        let is_earlier = version.is_some_and(|version| version < report.version);
+        let document = if is_earlier { json::earlier } else { json::document };
         answer(&json::text(&document(report)))?;
     } else if let Some(table) = &global.csv {
         let text = one_table(report, table, context)?;

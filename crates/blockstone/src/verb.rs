@@ -48,11 +48,10 @@ pub struct Verb {
 /// Options of every verb.
 #[derive(Args, Clone, Debug)]
 pub struct Global {
-    /// Print a JSON document on standard output instead of text. With --json=1, in its version
-    /// before the newest, which remains for one release
-    #[arg(long, global = true, value_name = "1", num_args = 0..=1, require_equals = true,
-          value_parser = ["1", ""], hide_possible_values = true, default_missing_value = "")]
-    pub json: Option<String>,
+    /// Print a JSON document on standard output instead of text: in its newest version, or in the
+    /// one before, which remains for one release
+    #[arg(long, global = true, value_name = "VERSION", num_args = 0..=1, require_equals = true)]
+    pub json: Option<Option<u32>>,
     /// Print one table as CSV on standard output instead of text: the one named, or the first
     #[arg(long, global = true, value_name = "TABLE", num_args = 0..=1, require_equals = true,
           default_missing_value = "", conflicts_with = "json")]
