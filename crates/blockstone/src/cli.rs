@@ -14,7 +14,7 @@ use clap::{ArgMatches, Args, FromArgMatches};
 
 use crate::exit::Exit;
 use crate::printer::complain;
-use crate::verb::{Context, Global, Verb};
+use crate::verb::{Context, Global, JsonVersion, Verb};
 use crate::verbs;
 
 const STYLES: Styles = Styles::styled()
@@ -76,7 +76,7 @@ fn asked(matches: &ArgMatches) -> Result<Asked, clap::Error> {
 
 /// Why a version of a document cannot be printed.
 fn unknown_version(verb: &Verb, global: &Global) -> Option<String> {
-    let version = global.json.flatten()?;
+    let Some(JsonVersion::Of(version)) = global.json else { return None };
     let newest = verb.documents.iter().map(|document| document.version).max()?;
     let known = newest.saturating_sub(1).max(1)..=newest;
     (!known.contains(&version)).then(|| {

@@ -13,7 +13,7 @@ use blockstone_sys::output;
 
 use crate::exit::Exit;
 use crate::printer::answer;
-use crate::verb::Context;
+use crate::verb::{Context, JsonVersion};
 use crate::verbs;
 
 const WHERE: &str = "name another file with --html; `blockstone report` makes the page again";
@@ -36,9 +36,9 @@ pub fn finish(report: &Report, context: &Context) -> Result<Exit> {
         answer(&html::page(report)?)?;
         return Ok(exit(report));
     }
-    if let Some(version) = &global.json {
+    if let Some(version) = global.json {
         debug_assert!(is_declared(report), "no verb declares the document {}", report.verb);
-        let is_earlier = version.is_some_and(|version| version < report.version);
+        let is_earlier = matches!(version, JsonVersion::Of(version) if version < report.version);
         let document = if is_earlier { json::earlier } else { json::document };
         answer(&json::text(&document(report)))?;
     } else if let Some(table) = &global.csv {

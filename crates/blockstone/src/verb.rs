@@ -1,7 +1,9 @@
 //! What a verb is to the program: a name, options, what it does, and how its recordings become
 //! reports. [`crate::verbs`] lists them.
 
+use std::num::ParseIntError;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use anyhow::Result;
 use blockstone_base::rule::Listed;
@@ -45,13 +47,29 @@ pub struct Verb {
     pub figures: Option<Figures>,
 }
 
+/// Version of a JSON document that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JsonVersion {
+    Newest,
+    Of(u32),
+}
+
+impl FromStr for JsonVersion {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.is_empty() { Ok(Self::Newest) } else { text.parse().map(Self::Of) }
+    }
+}
+
 /// Options of every verb.
 #[derive(Args, Clone, Debug)]
 pub struct Global {
     /// Print a JSON document on standard output instead of text: in its newest version, or in the
     /// one before, which remains for one release
-    #[arg(long, global = true, value_name = "VERSION", num_args = 0..=1, require_equals = true)]
-    pub json: Option<Option<u32>>,
+    #[arg(long, global = true, value_name = "VERSION", num_args = 0..=1, require_equals = true,
+          default_missing_value = "")]
+    pub json: Option<JsonVersion>,
     /// Print one table as CSV on standard output instead of text: the one named, or the first
     #[arg(long, global = true, value_name = "TABLE", num_args = 0..=1, require_equals = true,
           default_missing_value = "", conflicts_with = "json")]
