@@ -1,6 +1,7 @@
-//! How many flash pages a second the simulator of flash devices writes: one core, 64 GiB of 4 KiB
-//! pages, 20 % over-provisioning, greedy, steady state. Prints one JSON document of processor time,
-//! so that a busy machine matters less; `cargo xtask bench flash` runs it in rounds.
+//! Measures how many flash pages per second the simulator of flash devices writes: one core, 64 GiB
+//! of 4 KiB pages, 20 % over-provisioning, greedy, steady state. Prints one JSON document of
+//! processor time, so that a busy machine matters less; `cargo xtask bench flash` runs it in
+//! rounds.
 
 #![allow(clippy::print_stdout, reason = "what it prints is what it is for")]
 
@@ -34,7 +35,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Fills, brings to steady state, and measures overwrites.
+/// Fills the device, brings it to steady state, and measures overwrites.
 fn untimed<M: Mapping>(mut ftl: Ftl<M>) -> Result<Value, Full> {
     let logical = ftl.config().logical_pages;
     let mut rng = Rng::new(1, 0);
@@ -70,7 +71,7 @@ fn untimed<M: Mapping>(mut ftl: Ftl<M>) -> Result<Value, Full> {
     }))
 }
 
-/// The same with 64 dies, 32 requests in flight and every latency in a histogram.
+/// Measures the same with 64 dies, 32 requests in flight and every latency in a histogram.
 fn timed(engine: Engine) -> anyhow::Result<Value> {
     let mut device = preset::ALL[0].device();
     device.visible_bytes = VISIBLE_BYTES;
@@ -91,7 +92,7 @@ fn timed(engine: Engine) -> anyhow::Result<Value> {
         marks.push((done, thread_cpu_ns(), Instant::now()));
         true
     })?;
-    // The second half is steady.
+    // The second half is in steady state.
     let (from, to) = (marks[marks.len() / 2], marks[marks.len() - 1]);
     let pages = |part: f64| part * plan.drive_fills * (VISIBLE_BYTES / PAGE_BYTES) as f64;
     let wa = outcome.steady.wa.unwrap_or(1.0);

@@ -1,4 +1,4 @@
-//! Writes what `S_TIME_FORMAT=ISO iostat -xt 1` would print of a made-up host in some hours.
+//! Writes what `S_TIME_FORMAT=ISO iostat -xt 1` would print for an imaginary host over some hours.
 //!
 //! `long_iostat FILE HOURS DISKS`
 
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let idle = random.unit() * 90.0;
         let (user, system) = ((100.0 - idle) * 0.75, (100.0 - idle) * 0.25);
         writeln!(out, "{user:15.2}    0.00{system:8.2}    0.00    0.00{idle:8.2}\n\n{DISKS}")?;
-        // Intervals are a little longer than a second, as they are where iostat sleeps.
+        // Intervals are slightly longer than a second, as `iostat` sleeps between them.
         let length_s = 1.0 + random.below(2) as f64 / 100.0;
         for disk in 0..disks {
             write!(out, "nvme{disk}n1")?;

@@ -1,6 +1,6 @@
 //! Writes a made-up recording of `watch`: several days at an interval of one second, with the given
-//! number of disks and process roles. Prints where each counter of the disks stands every twelve
-//! hours: `hour disk column value`.
+//! number of disks and process roles. Prints the value of each disk counter every twelve hours:
+//! `hour disk column value`.
 //!
 //! `long_recording DIR DAYS DISKS ROLES`
 #![allow(clippy::print_stdout, reason = "what it prints is what it is for")]
@@ -16,11 +16,11 @@ use blockstone_record::{Recorder, testing};
 const SECOND_NS: u64 = 1_000_000_000;
 const HOUR_S: u64 = 3600;
 const DAY_S: u64 = 86_400;
-/// After how many hours counters are printed.
+/// Hours between two prints of the counters.
 const EVERY: u64 = 12;
-/// Seconds after which rows go to disk, as `watch` does.
+/// Seconds after which rows are written to disk, as in `watch`.
 const SEGMENT_S: u64 = 300;
-/// A column in three moves, as on a machine that is mostly idle.
+/// One column in three changes, as on a machine that is mostly idle.
 const MOVING: u64 = 3;
 const USAGE: &str = "usage: long_recording DIR DAYS DISKS ROLES";
 
@@ -66,7 +66,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// An object and where its columns stand.
+/// An object and the current values of its columns.
 struct Source {
     schema: &'static Schema,
     object: String,

@@ -1,5 +1,5 @@
-//! Seeded trials of an estimate: streams of 64 GiB with a known number of different blocks, counted
-//! within little memory; in how many is the truth inside the interval that is printed?
+//! Seeded trials of an estimate: streams of 64 GiB with a known number of distinct blocks, counted
+//! within little memory. Reports in how many the truth is inside the interval that is printed.
 //!
 //! `reduce_trials TRIALS GIB MEMORY_MIB` prints one JSON document.
 
@@ -46,8 +46,8 @@ struct Trial {
     share: f64,
 }
 
-/// Blocks of contents that are drawn, some often, most seldom; which occurred at all is kept in a
-/// bit each.
+/// Draws the contents of blocks, a few of them often and most seldom, and records in a bit each
+/// which of them occurred.
 fn trial(seed: u64, bytes: u64, memory: Bytes) -> Result<Trial, Box<dyn std::error::Error>> {
     let mut plan = Plan::new(&[Bytes(BLOCK_BYTES)], &[0], Bytes(BLOCK_BYTES))?;
     plan.compress = Compress::Not;
@@ -84,7 +84,7 @@ fn trial(seed: u64, bytes: u64, memory: Bytes) -> Result<Trial, Box<dyn std::err
     Ok(Trial { truth, low: ratio.low, high: ratio.high, share: findings.primary().share })
 }
 
-/// What stands for the sector of a content: as good as a digest of bytes that nobody makes.
+/// Stands in for the fingerprint of a sector: as good as a digest of bytes that are never produced.
 fn sector_of(seed: u64, content: u64, sector: u64) -> Fingerprint {
     let high = mix(content ^ mix(seed ^ mix(sector)));
     u128::from(high) << 64 | u128::from(mix(high))

@@ -1,4 +1,4 @@
-//! Prints the page on the rules that `cargo xtask generate` keeps in docs/.
+//! Prints the page on the rules that `cargo xtask generate` maintains in docs/.
 
 #[allow(clippy::print_stdout, reason = "the page is what it is run for")]
 fn main() {

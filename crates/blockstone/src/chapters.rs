@@ -1,4 +1,4 @@
-//! In which order views are shown, and what stands above them.
+//! The order in which views are shown, and the facts that stand above them.
 
 use crate::instants;
 use blockstone_base::units::{format_ns, format_span};
@@ -7,7 +7,7 @@ use blockstone_record::parameters::WatchParameters;
 use blockstone_report::format;
 use blockstone_view::{Interval, Measure, Value, View, registry};
 
-/// Of a database, the views in the order in which AWR's readers expect them; then the others.
+/// Views of a database in the order in which readers of AWR expect them; the other views follow.
 const DATABASE: [&str; 24] = [
     "load",
     "top-events",
@@ -34,10 +34,10 @@ const DATABASE: [&str; 24] = [
     "ledger",
     "write-amplification",
 ];
-/// The probe of a database as a whole.
+/// Probe that reads a database as a whole.
 const INSTANCE: &str = "instance";
 
-/// The views in the order in which they are shown.
+/// Returns the views in the order in which they are shown.
 pub fn order(interval: &Interval<'_>) -> Vec<&'static View> {
     if interval.objects(INSTANCE).is_empty() && interval.instances().is_empty() {
         return registry::ALL.to_vec();
@@ -47,8 +47,8 @@ pub fn order(interval: &Interval<'_>) -> Vec<&'static View> {
     first.chain(rest).collect()
 }
 
-/// What was watched, where and for how long, as names and values. Without a manifest it is live.
-/// `instants` are those of its ends, in nanoseconds since 1970.
+/// Returns what was watched, where and for how long, as names and values. Without a manifest, the
+/// watch is live. `instants` are those of both ends of the interval, in nanoseconds since 1970.
 pub fn facts(
     manifest: Option<&Manifest>,
     interval: &Interval<'_>,
@@ -82,7 +82,7 @@ pub fn facts(
     facts
 }
 
-/// The time and the transactions of a database that is called this.
+/// Returns the time and the transactions of the database with this name.
 fn of_database(interval: &Interval<'_>, name: &str) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     let moved = |probe, column| interval.moved(probe, "", column);

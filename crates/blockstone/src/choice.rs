@@ -1,8 +1,8 @@
-//! Options whose values are a few names.
+//! Options that take one of a few named values.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-/// A value by its name, with what it means in a line of the help; may be empty.
+/// The name of a value, its meaning as a line of the help (may be empty), and the value.
 pub type Choice<T> = (&'static str, &'static str, T);
 
 pub fn one_of<T: Clone + Send + Sync + 'static>(

@@ -1,5 +1,5 @@
-//! The command line: options of every verb here, those of each verb beside it. Parsing, `--help`,
-//! man pages and shell completions derive from these declarations.
+//! The command line: the options of all verbs are declared here, those of a single verb next to
+//! that verb. Parsing, `--help`, man pages and shell completions derive from these declarations.
 
 use std::io;
 use std::path::Path;
@@ -34,8 +34,8 @@ pub struct Asked {
     pub context: Context,
 }
 
-/// Reads the command line. Help and version go to standard output and end well; anything wrong is
-/// one line that says what and one that says where to look.
+/// Reads the command line. Help and version go to standard output with exit code 0; an error is one
+/// line that says what is wrong and one that says where to look.
 pub fn parse() -> Result<Asked, Exit> {
     declarations().try_get_matches().and_then(|matches| asked(&matches)).map_err(|e| explain(&e))
 }
@@ -107,8 +107,9 @@ fn ineffective(verb: &Verb, matches: &ArgMatches, global: &Global) -> Option<Str
     })
 }
 
-/// Why a table that is wanted as CSV cannot be printed, before anything is measured. A document of
-/// a verb of this one, such as `check-direct`, says more than those of all of its verbs.
+/// Checks before any measurement whether the table named with `--csv` exists, and returns a message
+/// if not. If a subcommand has a document of its own, such as `check-direct`, only the tables of
+/// that document count, otherwise those of all documents of the verb.
 fn unknown_table(verb: &Verb, options: &ArgMatches, global: &Global) -> Option<String> {
     let table = global.csv.as_deref().filter(|name| !name.is_empty())?;
     let own = options.subcommand_name().map(|inner| format!("{}-{inner}", verb.name));
@@ -128,7 +129,7 @@ fn unknown_table(verb: &Verb, options: &ArgMatches, global: &Global) -> Option<S
     Some(format!("{what}\nhint: its tables are {}\n", names.join(", ")))
 }
 
-/// Why a page cannot be written, as far as that can be known before an hour of measuring.
+/// Returns why a page cannot be written, as far as that can be known before an hour of measuring.
 fn unwritable(file: &Path) -> Option<String> {
     if file.as_os_str() == "-" {
         return None;
@@ -140,7 +141,7 @@ fn unwritable(file: &Path) -> Option<String> {
     })
 }
 
-/// Prints help or version, or what is wrong.
+/// Prints help, version or an error message.
 fn explain(error: &clap::Error) -> Exit {
     let missing_verb = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
     if !error.use_stderr() || error.kind() == missing_verb {
@@ -163,14 +164,15 @@ fn explain(error: &clap::Error) -> Exit {
     let words = std::env::args_os().skip(1).filter_map(|word| word.into_string().ok());
     let hint = lines.find_map(tip).unwrap_or_else(|| help(words));
     let what = [&[what][..], &names].concat().join(" ");
-    // A value that was refused may be an address.
+    // A value that was refused may be an address with a password.
     let said: Vec<String> = what.split(' ').map(without_password).collect();
     complain(&format!("{}\nhint: {hint}", said.join(" ")));
     Exit::CouldNotRun
 }
 
-/// Whether a tip is about what was meant: an option whose name is nearly the one that was typed.
-/// The parser also names options that share a few letters with it, and ways to pass it as a value.
+/// Whether a tip of the parser is helpful: it names an option whose name is close to the one that
+/// was typed. The parser also suggests options that share a few letters with it, and ways to pass
+/// it as a value.
 fn is_of_use(error: &clap::Error, tip: &str) -> bool {
     if error.kind() != ErrorKind::UnknownArgument {
         return true;
@@ -187,7 +189,7 @@ fn is_of_use(error: &clap::Error, tip: &str) -> bool {
     })
 }
 
-/// Where the options of the verb in these words are described, or of the verb below it.
+/// Returns a hint with the `--help` command of the verb or subcommand that these words name.
 fn help(words: impl Iterator<Item = String>) -> String {
     let mut command = declarations();
     let mut path = vec!["blockstone".to_owned()];
@@ -201,7 +203,7 @@ fn help(words: impl Iterator<Item = String>) -> String {
     format!("{} --help {listed}", path.join(" "))
 }
 
-/// The declarations of all verbs, also for completions and man pages.
+/// Returns the declarations of all verbs, also for completions and man pages.
 pub fn declarations() -> clap::Command {
     let command = clap::Command::new("blockstone")
         .version(env!("CARGO_PKG_VERSION"))
@@ -217,7 +219,7 @@ pub fn declarations() -> clap::Command {
 mod tests {
     use super::*;
 
-    /// What is wrong with these words.
+    /// Returns the message with which these words are refused.
     fn refused(line: &str) -> String {
         let words = std::iter::once("blockstone").chain(line.split(' '));
         let matches = declarations().try_get_matches_from(words);
@@ -297,7 +299,7 @@ mod tests {
             "runs",
         ] {
             let unknown = refused(&format!("{line} --csv=NOPE"));
-            // A line that is wrong otherwise would prove nothing.
+            // A line that is wrong for another reason would prove nothing.
             let is_meant = unknown.contains("print NOPE as CSV") || unknown.contains("unexpected");
             assert!(is_meant && unknown.contains("hint: "), "{line}: {unknown}");
             assert_eq!(refused(&format!("{line} --csv")), refused(line), "the first table");
@@ -342,13 +344,13 @@ mod tests {
             "size --iops 100 --percentile p99",
             "trace --against b --top 3 a",
         ] {
-            // In two groups of words, either order is one too many.
             assert!(!refused(line).is_empty(), "{line}");
         }
     }
 
-    /// Where an option is given, what it requires is not asked for if something that is given
-    /// conflicts with it: the option would be accepted without it, and mean nothing.
+    /// If one option requires another, the parser does not enforce that once a given option
+    /// conflicts with the required one: the first option would be accepted alone and have no
+    /// effect.
     #[test]
     fn what_an_option_requires_cannot_be_missing() {
         fn look(command: &clap::Command, requiring: &mut usize, found: &mut Vec<String>) {

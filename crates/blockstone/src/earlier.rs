@@ -1,4 +1,5 @@
-//! What the documents of an earlier version have in common: they are made from the newest ones.
+//! Functions that the documents of earlier versions share. These are converted from the newest
+//! ones.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -6,14 +7,14 @@ type Keys = Map<String, Json>;
 
 const SECOND_NS: f64 = 1e9;
 
-/// Version 1 wrote null for a single figure that was not measured.
+/// Replaces a figure that was not measured by null, as version 1 did for a single figure.
 pub fn null(value: &mut Json) {
     if value.get("unmeasured").is_some() {
         *value = Json::Null;
     }
 }
 
-/// In tables it wrote null where nothing happened, and the reason elsewhere.
+/// Replaces figures in tables by null if nothing happened, as version 1 did. It kept other reasons.
 pub fn null_nothing(document: &mut Keys) {
     let tables = document.get_mut("tables").and_then(Json::as_object_mut).into_iter();
     let rows = tables.flat_map(Map::values_mut).filter_map(Json::as_array_mut).flatten();
@@ -24,7 +25,7 @@ pub fn null_nothing(document: &mut Keys) {
     }
 }
 
-/// The rows of a table, for a list of version 1.
+/// Returns the rows of a table, for a list of version 1.
 pub fn rows(document: &Keys, table: &str) -> Vec<Keys> {
     let rows = document.get("tables").and_then(|tables| tables.get(table)?.as_array());
     rows.into_iter().flatten().filter_map(|row| row.as_object().cloned()).collect()
@@ -36,7 +37,7 @@ pub fn rename(keys: &mut Keys, new: &str, old: &str) {
     }
 }
 
-/// Times were in seconds.
+/// Converts times to seconds, the unit of version 1.
 pub fn seconds(keys: &mut Keys) {
     for (new, old) in [("time_ns", "seconds"), ("cpu_ns", "cpu_seconds")] {
         if let Some(value) = keys.remove(new) {

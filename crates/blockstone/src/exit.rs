@@ -5,11 +5,11 @@ use std::process::ExitCode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     Done = 0,
-    /// Judged, and the judgement is "failed".
+    /// A judgement was made and is "failed".
     JudgedFailed = 1,
-    /// Could not run: bad input, or an error that ended the run.
+    /// The verb could not run: bad input, or an error that ended the run.
     CouldNotRun = 2,
-    /// Ran, but a verdict condemns a number.
+    /// The verb ran, but a verdict condemns a number.
     NotTrustworthy = 3,
     /// A capability named by `--require` is missing.
     CapabilityMissing = 4,

@@ -1,4 +1,4 @@
-//! How every verb ends: the answer on standard output, the page where it was asked for, the exit
+//! The end of every verb: the answer on standard output, the page if it was asked for, the exit
 //! code.
 
 use std::io::{self, IsTerminal as _};
@@ -18,7 +18,7 @@ use crate::verbs;
 
 const WHERE: &str = "name another file with --html; `blockstone report` makes the page again";
 
-/// The page that lies in the directory of a recording.
+/// File name of the page in the directory of a recording.
 const PAGE: &str = "report.html";
 
 /// Whether the verb of the report declares a document that may have these tables.
@@ -27,8 +27,8 @@ fn is_declared(report: &Report) -> bool {
     document.is_some_and(|it| report.tables().all(|table| it.may_have_table(&table.name)))
 }
 
-/// Prints the report as text, JSON or CSV, writes the page that `--html` names, and says how the
-/// program ends.
+/// Prints the report as text, JSON or CSV, writes the page that `--html` names, and returns the
+/// exit code.
 pub fn finish(report: &Report, context: &Context) -> Result<Exit> {
     let global = &context.global;
     let page = global.html.as_deref();
@@ -43,13 +43,13 @@ pub fn finish(report: &Report, context: &Context) -> Result<Exit> {
         answer(&json::text(&document(report)))?;
     } else if let Some(table) = &global.csv {
         let text = one_table(report, table, context)?;
-        // A file or a program gets the table as it is.
+        // A file or a program gets the table unchanged.
         if io::stdout().is_terminal() { context.printer.answer(&text) } else { answer(&text) }?;
     } else {
         let style = context.printer.style();
         context.printer.answer(&terminal::text(report, global.verbose, &style))?;
     }
-    // After the answer: a page that cannot be written must not cost what took hours.
+    // After the answer: if the page cannot be written, hours of measurement must not be lost.
     if let Some(file) = page {
         output::write(file, html::page(report)?.as_bytes())
             .with_context(|| format!("write {}\nhint: {WHERE}", file.display()))?;
@@ -58,7 +58,7 @@ pub fn finish(report: &Report, context: &Context) -> Result<Exit> {
     Ok(ended(report, context))
 }
 
-/// Prints `text` in place of the report, and says how the program ends.
+/// Prints `text` in place of the report, and returns the exit code.
 pub fn finish_with(text: &str, report: &Report, context: &Context) -> Result<Exit> {
     context.printer.answer(text)?;
     Ok(ended(report, context))
@@ -71,12 +71,12 @@ fn ended(report: &Report, context: &Context) -> Exit {
     exit(report)
 }
 
-/// Judges a new recording, keeps the judgement in it, writes its page and ends as every verb does.
+/// Judges a new recording, stores the judgement in it, writes its page and ends as every verb does.
 pub fn finish_recording(dir: &Path, context: &Context) -> Result<Exit> {
     finish(&judge_recording(dir, context)?, context)
 }
 
-/// Judges a new recording, keeps the judgement in it and writes its page.
+/// Judges a new recording, stores the judgement in it and writes its page.
 pub fn judge_recording(dir: &Path, context: &Context) -> Result<Report> {
     let report = report_of(Recording::open(dir)?, context)?;
     blockstone_record::keep_judgement(dir, report.summary.clone(), report.verdicts.clone())?;
@@ -84,12 +84,12 @@ pub fn judge_recording(dir: &Path, context: &Context) -> Result<Report> {
     Ok(report)
 }
 
-/// Writes the page of a report beside its recordings.
+/// Writes the page of a report into the directory of its recordings.
 pub fn write_page(report: &Report, dir: &Path) -> Result<()> {
     Ok(blockstone_record::write_file(dir, PAGE, html::page(report)?.as_bytes())?)
 }
 
-/// The report of a recording, as the verb makes it that made the recording.
+/// Returns the report of a recording, made by the verb that made the recording.
 pub fn report_of(recording: Recording, context: &Context) -> Result<Report> {
     let name = recording.manifest.verb.clone();
     match verbs::find(&name).and_then(|verb| verb.report) {
@@ -103,7 +103,7 @@ pub fn report_of(recording: Recording, context: &Context) -> Result<Report> {
     }
 }
 
-/// How the program ends after this report.
+/// Returns the exit code for this report.
 pub fn exit(report: &Report) -> Exit {
     match &report.end {
         End::Interrupted { .. } => Exit::Interrupted,
@@ -117,7 +117,7 @@ pub fn exit(report: &Report) -> Exit {
     }
 }
 
-/// The table that was named, or the first.
+/// Returns the named table as CSV, or the first if the name is empty.
 fn one_table(report: &Report, name: &str, context: &Context) -> Result<String> {
     let names = csv::names(report);
     let found = report.tables().find(|table| name.is_empty() || table.name == name);

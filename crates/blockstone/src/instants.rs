@@ -1,4 +1,4 @@
-//! Instants of the wall clock, and times in a recording that are given by the clock.
+//! Instants of the wall clock, and times in a recording given as clock times.
 
 use std::fmt;
 use std::str::FromStr;
@@ -32,7 +32,7 @@ impl FromStr for When {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let after = || text.parse().map(Self::After);
         let clock = || {
-            // Of a bare number a clock would make hours.
+            // A clock would read a bare number as hours.
             let is_clock = text.contains(':') && !text.contains(['T', ' ', '-']);
             is_clock.then(|| text.parse().ok().map(Self::Clock))?
         };
@@ -62,8 +62,8 @@ impl fmt::Display for When {
 }
 
 impl When {
-    /// The time since the start of a recording whose ticks run from `first` to `last`. A clock time
-    /// is taken on the day that puts it between these, or nearest to them.
+    /// Returns the time since the start of a recording whose ticks run from `first` to `last`. A
+    /// clock time is taken on the day that puts it between these, or nearest to them.
     pub fn t_ns(self, manifest: &Manifest, (first, last): (u64, u64)) -> Result<u64> {
         let (zone, clock) = (TimeZone::system(), WallClock::of(manifest));
         let unknown = || {
@@ -110,7 +110,7 @@ impl When {
     }
 }
 
-/// The start of a recording, in the time zone of this machine.
+/// Returns the start of a recording in this machine's time zone.
 pub fn began(unix_ns: Option<i128>) -> Option<Began> {
     let unix_ns = unix_ns?;
     let instant = Timestamp::from_nanosecond(unix_ns).ok()?;
@@ -118,15 +118,16 @@ pub fn began(unix_ns: Option<i128>) -> Option<Began> {
     Some(Began { unix_ns, utc_offset_s })
 }
 
-/// As ISO 8601 in the time zone of this machine, with its distance from UTC. With milliseconds if
-/// `exact`.
+/// Formats an instant as ISO 8601 in this machine's time zone with its offset from UTC, and with
+/// milliseconds if `exact`.
 pub fn local(ns: i128, exact: bool) -> String {
     let Ok(instant) = Timestamp::from_nanosecond(ns) else { return "-".to_owned() };
     let format = if exact { "%Y-%m-%dT%H:%M:%S%.3f%:z" } else { "%Y-%m-%dT%H:%M:%S%:z" };
     instant.to_zoned(TimeZone::system()).strftime(format).to_string()
 }
 
-/// As ISO 8601 in UTC, with milliseconds. None before the year -9999 and after 9999.
+/// Formats an instant as ISO 8601 in UTC with milliseconds. `None` before the year -9999 and after
+/// 9999.
 pub fn utc(ns: i128) -> Option<String> {
     let instant = Timestamp::from_nanosecond(ns).ok()?;
     Some(instant.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string())
@@ -159,7 +160,7 @@ mod tests {
     fn a_clock_names_the_time_of_the_recording_that_it_showed() {
         const S: u64 = 1_000_000_000;
         let mut manifest = testing::manifest();
-        // Two hours from ten in the evening on, wherever this runs.
+        // Two hours from 22:00 on, in whatever time zone the test runs.
         let begin = DateTime::constant(2026, 11, 24, 22, 0, 0, 0);
         let begin = TimeZone::system().to_zoned(begin).unwrap().timestamp();
         manifest.started_at = begin.to_string();
@@ -173,7 +174,7 @@ mod tests {
         assert_eq!(at("21:00"), 0, "before its beginning");
         let later = Timestamp::from_second(begin.as_second() + 90).unwrap();
         assert_eq!(at(&later.to_string()), 90 * S);
-        // Two days contain it twice.
+        // Within two days, this time occurs twice.
         let ticks = (0, 48 * 3_600 * S);
         let error = "01:00".parse::<When>().unwrap().t_ns(&manifest, ticks).unwrap_err();
         assert!(error.to_string().contains("more than once"), "{error}");

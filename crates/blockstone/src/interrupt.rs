@@ -1,5 +1,5 @@
-//! Signals. Of Ctrl-C and SIGTERM the first asks the run to close its recording, the second ends it
-//! at once.
+//! Signals. The first Ctrl-C or SIGTERM asks the run to close its recording, the second ends it
+//! immediately.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,17 +12,17 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
-/// How long a database may keep silent after the user asked for the end.
+/// Time that a database may take to respond after the user has asked for the end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The handlers are installed.
+/// Proof that the handlers are installed.
 #[derive(Clone, Debug)]
 pub struct Interrupt(());
 
-/// What all handlers of this process saw.
+/// Number of the last signal that a handler of this process saw; zero before the first.
 static SEEN: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
 
-/// The name of the signal that asked this process to end, where a handler for it is installed.
+/// Returns the name of the signal that asked this process to end, if a handler for it is installed.
 pub fn signal() -> Option<&'static str> {
     match SEEN.load(Ordering::Relaxed) as i32 {
         0 => None,
@@ -33,11 +33,10 @@ pub fn signal() -> Option<&'static str> {
 }
 
 impl Interrupt {
-    /// Installs the handlers.
     pub fn install() -> io::Result<Self> {
         let again = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
-            // As nohup(1) starts a program.
+            // SIGHUP stays ignored if it was at the start, as under nohup(1).
             if signal == SIGHUP && process::is_ignored(signal) {
                 continue;
             }
@@ -63,16 +62,16 @@ impl Interrupt {
         Ok(Self(()))
     }
 
-    /// The name of the signal that arrived.
+    /// Returns the name of the signal that arrived, if any.
     #[expect(clippy::unused_self, reason = "only where it was listened for, one has arrived")]
     pub fn signal(&self) -> Option<&'static str> {
         signal()
     }
 }
 
-/// A file that reaches the limit of its size (`ulimit -f`) is an error of that write from now on,
-/// and does not end the process.
+/// Makes a write beyond the file size limit (`ulimit -f`) fail from now on, instead of ending the
+/// process.
 pub fn survive_size_limit() {
-    // A handler, in place of ignoring the signal, which children would inherit.
+    // A handler instead of ignoring the signal, because children would inherit that.
     let _ = flag::register(SIGXFSZ, Arc::default());
 }

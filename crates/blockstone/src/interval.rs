@@ -1,4 +1,4 @@
-//! A part of a recording's time, and a part of its samples: which ones are meant.
+//! Selection of a part of a recording's time, and of a part of its samples.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 
 use crate::instants::{self, When};
 
-/// The history of a part of a recording, and the interval that it is.
+/// Reads the history of a part of a recording and returns it with its interval in nanoseconds.
 pub fn read(
     recording: &Recording,
     from: Option<When>,
@@ -24,8 +24,8 @@ pub fn read(
     Ok(Some((history.in_zone(TimeZone::system()), span_ns)))
 }
 
-/// From one instant to another: without them, from the first tick to the last. An instant is the
-/// tick next to it. None when there are no two ticks.
+/// Returns the ticks nearest to two instants; the first and the last tick if these are not given.
+/// `None` if there are fewer than two ticks.
 pub fn edges(
     manifest: &Manifest,
     ticks: &[u64],
@@ -60,16 +60,16 @@ pub fn edges(
     Ok((from_ns < to_ns).then_some((from_ns, to_ns)))
 }
 
-/// The interval, or why there is none.
+/// Returns the interval, or an error that says why there is none.
 pub fn some<T>(interval: Option<T>) -> Result<T> {
     interval.ok_or_else(|| {
         anyhow!("show an interval: fewer than two samples were recorded\nhint: it ended too early")
     })
 }
 
-/// The samples of sessions that meet these conditions. Refused where a named view is not made of
-/// samples, and would ignore them, and where none of the databases in the history has the name that
-/// is asked for.
+/// Returns a focus on the session samples that meet these conditions. Fails if a named view is not
+/// made of samples and would therefore ignore them, or if a condition names a database that is not
+/// in the history.
 pub fn focus(views: &[String], only: &[Condition], history: &History) -> Result<Option<Focus>> {
     let Some(condition) = only.first() else { return Ok(None) };
     let mut others = registry::ALL.iter().filter(|view| !view.is_sampled());

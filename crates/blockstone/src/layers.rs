@@ -1,5 +1,6 @@
-//! What every layer did in a part of a recording's time: a section for each view, its figures over
-//! time as charts, and the tables of slices from which a page makes those of any window.
+//! Activity of every layer in a part of a recording's time: a section for each view, its figures
+//! over time as charts, and tables for each slice, from which a page makes the tables of any
+//! window.
 
 mod activity;
 mod charts;
@@ -11,16 +12,16 @@ use blockstone_view::{Interval, View, reasons};
 
 use crate::chapters;
 
-/// Slices of time for tables.
+/// Number of slices of time for tables.
 pub const SLICES: usize = 60;
 const POINTS: usize = 300;
-/// Rows of a table that are kept for each slice: the first of the whole interval.
+/// Rows of a table that are kept for each slice: the first ones of the whole interval.
 pub const ROWS: usize = 30;
-/// Rows of a table on a terminal, unless it was asked for by name.
+/// Rows of a table on a terminal, unless it was requested by name.
 const SCREEN_ROWS: usize = 20;
 
-/// The sections of an interval and, where a page is to be made, its charts and tables over time. Of
-/// these views or, without names, of all that have rows; with a focus, of those made from samples.
+/// Returns the sections of an interval and, for a page, its charts and tables over time. Without
+/// names, it has all views that have rows; with a focus, only those made from samples.
 pub fn layers(
     manifest: Option<&Manifest>,
     interval: &Interval<'_>,
@@ -58,7 +59,7 @@ pub fn layers(
     (sections, timeline)
 }
 
-/// The tables of views over an interval.
+/// Returns the tables of views over an interval.
 pub fn tables(
     interval: &Interval<'_>,
     views: impl Iterator<Item = &'static View>,
@@ -67,7 +68,7 @@ pub fn tables(
 }
 
 /// Whether a table has a number, or consists of text only by design. A table whose numbers are all
-/// missing has none.
+/// missing does not.
 fn has_figures(table: &Table) -> bool {
     let cells = || table.rows.iter().flat_map(|row| &row.cells);
     let is_missing = |value: &Value| matches!(value, Value::Missing(_));
@@ -89,8 +90,8 @@ fn table(interval: &Interval<'_>, view: &View) -> Option<Table> {
     Some(Table { notes, ..table })
 }
 
-/// The interval in slices of whole ticks, from its first tick to its last: at most `most`, and as
-/// many more as there are marks, which are ticks that end a slice.
+/// Splits the interval, from its first tick to its last, into slices of whole ticks: at most
+/// `most`, plus one for each mark. Marks are ticks at which a slice ends.
 fn slices<'a>(interval: &Interval<'a>, marks_ns: &[u64], most: usize) -> Vec<Interval<'a>> {
     let inside = |tick: &u64| (interval.from_ns..=interval.to_ns).contains(tick);
     let ticks: Vec<u64> = interval.history().ticks().filter(inside).collect();
@@ -111,7 +112,7 @@ fn slices<'a>(interval: &Interval<'a>, marks_ns: &[u64], most: usize) -> Vec<Int
     edges.windows(2).map(slice).collect()
 }
 
-/// These tables in slices of the interval, of which none lies across a mark.
+/// Returns these tables for slices of the interval. No slice crosses a mark.
 pub fn timeline(
     interval: &Interval<'_>,
     marks_ns: &[u64],
@@ -138,7 +139,7 @@ pub fn timeline(
     Timeline { edges_ns, tables }
 }
 
-/// What names a row.
+/// Returns the cells that identify a row.
 pub fn key<'a>(columns: &[Heading], row: &'a Row) -> Vec<&'a Value> {
     let cells = columns.iter().zip(&row.cells);
     cells.filter(|(column, _)| column.merge == Merge::Key).map(|(_, cell)| cell).collect()

@@ -1,8 +1,8 @@
 //! `blockstone` measures storage the way a database uses it and shows which results to trust.
 //!
 //! This crate reads the command line, prints, and decides the exit code. Each verb is one file in
-//! `verbs/`, with its options and its report beside it; [`finish`] is how all of them end. It
-//! must not know I/O and file formats.
+//! `verbs/`, with its options and its report in a folder of the same name; [`finish`] is how all of
+//! them end. The crate must know neither I/O nor file formats.
 //!
 //! ```no_run
 //! let exit: std::process::ExitCode = blockstone_cli::main();
@@ -38,7 +38,7 @@ pub use cli::declarations;
 pub use purpose::Purpose;
 pub use rules_page::rules_page;
 
-/// How recordings and their findings become reports, and the documents that reports print.
+/// Functions that turn recordings and their findings into reports, and the documents of reports.
 pub mod reports {
     pub use crate::verbs::calibrate::report::report as calibration;
     pub use crate::verbs::run::report::report as run;
@@ -50,7 +50,7 @@ use std::process::ExitCode;
 use blockstone_sys::{heap, process};
 use exit::Exit;
 
-/// The program.
+/// Runs the program.
 pub fn main() -> ExitCode {
     heap::end_threads_without_stack();
     let asked = match cli::parse() {
@@ -58,7 +58,8 @@ pub fn main() -> ExitCode {
         Err(exit) => return exit.into(),
     };
     interrupt::survive_size_limit();
-    // Reports name statements, files and accounts. What makes none, such as a man page, is for all.
+    // Reports name statements, files and accounts, so they are private. The output of a verb
+    // without reports, such as a man page, may be read by all.
     if asked.verb.reports && !asked.context.global.share {
         process::keep_private();
     }
@@ -68,7 +69,7 @@ pub fn main() -> ExitCode {
         asked.context.printer.error(&error);
         Exit::CouldNotRun
     });
-    // What fails because the user asked for the end did not fail.
+    // An error that follows from the user's request to end is not a failure.
     let is_asked = exit == Exit::CouldNotRun && interrupt::signal().is_some();
     if is_asked { Exit::Interrupted.into() } else { exit.into() }
 }

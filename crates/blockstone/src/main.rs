@@ -1,4 +1,4 @@
-//! The program `blockstone`; everything is in the library beside it.
+//! The program `blockstone`; all of its code is in the library.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 

@@ -1,4 +1,4 @@
-//! A recording or a part of its time, in one word: `night`, `night@10m..12m`, `night@18:40..18:45`.
+//! A recording or a part of its time as one word: `night`, `night@10m..12m`, `night@18:40..18:45`.
 
 use std::path::Path;
 
@@ -11,9 +11,9 @@ use crate::instants::When;
 pub struct Part {
     /// The recording: its directory, its id, or `last`.
     pub run: String,
-    /// From when on; none from its beginning.
+    /// Start of the range; `None` for the beginning of the recording.
     pub from: Option<When>,
-    /// Up to when; none to its end.
+    /// End of the range; `None` for the end of the recording.
     pub to: Option<When>,
 }
 
@@ -21,7 +21,7 @@ impl Part {
     /// The whole of a recording that is already open.
     pub const WHOLE: Self = Self { run: String::new(), from: None, to: None };
 
-    /// What `text` means. A directory of just this name is meant as a whole.
+    /// Parses `text`. If a file or directory of exactly this name exists, the whole of it is meant.
     pub fn of(text: &str) -> Result<Self> {
         let whole = || Self { run: text.to_owned(), from: None, to: None };
         if Path::new(text).exists() {
@@ -44,13 +44,13 @@ impl Part {
         Ok(Self { run: run.to_owned(), from: instant(from)?, to: instant(to)? })
     }
 
-    /// Fills in limits that the word leaves open.
+    /// Fills in limits that the text left open.
     #[must_use]
     pub fn or(self, from: Option<When>, to: Option<When>) -> Self {
         Self { from: self.from.or(from), to: self.to.or(to), ..self }
     }
 
-    /// Whether not all of the recording is meant.
+    /// Whether only a part of the recording is meant.
     pub fn is_limited(&self) -> bool {
         self.from.is_some() || self.to.is_some()
     }

@@ -1,4 +1,4 @@
-//! The file of a password, for verbs that connect to a database server.
+//! The password file, for verbs that connect to a database server.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub struct PasswordFile {
 }
 
 impl PasswordFile {
-    /// Reads it for the servers among `addresses`.
+    /// Reads the password for the servers among `addresses`.
     pub fn read_for<'a>(&self, addresses: impl IntoIterator<Item = &'a str> + Clone) -> Result<()> {
         let Some(path) = &self.password_file else { return Ok(()) };
         let mut servers = addresses.clone().into_iter().filter(|it| password::is_asked_at(it));

@@ -1,4 +1,4 @@
-//! Where output goes: the answer to standard output, everything else to standard error.
+//! Destinations of output: the answer goes to standard output, everything else to standard error.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -29,7 +29,7 @@ pub enum ProgressForm {
     None,
 }
 
-/// What [`ProgressForm`] means here.
+/// Form of progress that [`ProgressForm`] selects here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     Bar,
@@ -70,7 +70,7 @@ impl Printer {
         Style { color: self.color_out, width }
     }
 
-    /// How progress is shown.
+    /// Returns how progress is shown.
     pub fn progress(self) -> Shown {
         match self.progress {
             ProgressForm::Json => Shown::Json,
@@ -81,24 +81,24 @@ impl Printer {
         }
     }
 
-    /// A remark beside the answer.
+    /// Prints a remark in addition to the answer, unless `--quiet`.
     pub fn note(self, text: &str) {
         if !self.quiet {
             complain(text);
         }
     }
 
-    /// The answer as text to read.
+    /// Prints the answer as text for people.
     pub fn answer(self, text: &str) -> Result<()> {
         answer(&visible(text, self.color_out))
     }
 
-    /// Lines of an answer that goes on.
+    /// Prints lines of an answer that is still growing.
     pub fn lines(self, lines: &[String]) -> Result<Reader> {
         write_out(&visible(&(lines.join("\n") + "\n"), self.color_out))
     }
 
-    /// What went wrong, with its causes on the same line and the hint below.
+    /// Prints an error with its causes on the same line and the hint below.
     pub fn error(self, error: &anyhow::Error) {
         let (what, hint) = said_once(error);
         let label = Style { color: self.color_err, width: 0 }.bad("error:");
@@ -109,8 +109,8 @@ impl Printer {
     }
 }
 
-/// The error with its causes, and the hint nearest to the cause. A library's error already says its
-/// cause in its own sentence; only what no text before it said is added.
+/// Returns the error with its causes, and the hint nearest to the cause. The message of a library
+/// error already contains its cause; only text that is not yet in the message is added.
 fn said_once(error: &anyhow::Error) -> (String, Option<String>) {
     let mut said = (String::new(), None);
     for text in error.chain().map(ToString::to_string) {
@@ -125,13 +125,14 @@ fn said_once(error: &anyhow::Error) -> (String, Option<String>) {
     said
 }
 
-/// Lines on standard error, in which nothing is left that a terminal would obey.
+/// Prints lines on standard error, without any sequence that a terminal would interpret.
 pub fn complain(text: &str) {
     let lines: Vec<Cow<str>> = text.lines().map(shortened).collect();
     let _ = writeln!(io::stderr(), "{}", visible(&lines.join("\n"), false));
 }
 
-/// A line without its middle if nobody would read all of it: it may quote a file that is one line.
+/// Cuts out the middle of a line that is too long to be read: it may quote a file that consists of
+/// a single line.
 fn shortened(line: &str) -> Cow<'_, str> {
     if line.chars().count() <= LINE_CHARS_MAX {
         return Cow::Borrowed(line);
@@ -142,20 +143,20 @@ fn shortened(line: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{} … {}", String::from_iter(start), String::from_iter(end)))
 }
 
-/// Whether the program at the other end of a pipe still reads.
+/// Whether the program at the other end of a pipe is still reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
     Reads,
     Gone,
 }
 
-/// The answer as a document for another program, byte by byte. A reader that went away (`| head`)
-/// is no error.
+/// Prints the answer as a document for another program, byte by byte. A reader that has gone away
+/// (`| head`) is not an error.
 pub fn answer(text: &str) -> Result<()> {
     write_out(text).map(|_| ())
 }
 
-/// A part of such a document that goes on.
+/// Prints a part of such a document while it is still growing.
 pub fn piece(text: &str) -> Result<Reader> {
     write_out(text)
 }
@@ -170,8 +171,8 @@ fn write_out(text: &str) -> Result<Reader> {
     }
 }
 
-/// Library errors carry their hint on a second line; contexts and causes around them may put text
-/// before and after it.
+/// Splits a message into text and hint. Library errors carry their hint on a second line; contexts
+/// and causes around them may put text before and after it.
 fn split_hint(full: &str) -> (String, Option<String>) {
     let mut what = Vec::new();
     let mut hint = None;

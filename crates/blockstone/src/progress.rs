@@ -1,5 +1,5 @@
-//! Progress of anything that takes longer than two seconds: how much is done, what is going on, and
-//! the time left. It also reports whether a signal has asked the program to stop.
+//! Progress of anything that takes longer than two seconds: the share that is done, the current
+//! activity, and the time left. It also reports whether a signal has asked the program to stop.
 
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
@@ -16,13 +16,13 @@ use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::printer::{Printer, Shown, complain};
 
-/// Work that ends sooner shows no bar.
+/// Work that ends sooner does not show a bar.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Interval between lines when standard error is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 /// Interval between JSON objects.
 const OBJECT_EVERY: Duration = Duration::from_secs(1);
-/// No time left is estimated until this share of the work is done.
+/// Share of the work that must be done before the time left is estimated.
 const FORETOLD_FROM: f64 = 0.02;
 const BAR_LENGTH: u64 = 1_000;
 
@@ -33,17 +33,17 @@ pub struct Progress {
     printer: Printer,
     shown: Shown,
     began: Instant,
-    /// When the last line was written.
+    /// Time at which the last line was written.
     written: Instant,
-    /// Time of the measurement at its last tick.
+    /// Elapsed time of the measurement at its last tick.
     elapsed: Nanos,
     left: Nanos,
 }
 
-/// Progress at one moment; also the object that `--progress json` writes.
+/// Progress at one moment; also serialized as the object that `--progress json` writes.
 #[derive(Clone, Copy, Serialize)]
 struct Moment<'a> {
-    /// Share of the work that is done, from 0 to 1; none if the total is unknown.
+    /// Share of the work that is done, from 0 to 1; `None` if the total is unknown.
     done: Option<f64>,
     left_ns: Option<u64>,
     /// Whether `left_ns` is estimated from the pace so far; otherwise it is an upper bound.
@@ -53,7 +53,7 @@ struct Moment<'a> {
 }
 
 impl Progress {
-    /// Signals ask for the end from here on.
+    /// Installs the signal handlers and starts to show progress.
     pub fn start(printer: Printer) -> Result<Self> {
         Ok(Self::new(printer, Interrupt::install().context("install signal handlers")?))
     }
@@ -68,7 +68,7 @@ impl Progress {
         Self { bar, interrupt, printer, shown, began: now, written: now, elapsed, left }
     }
 
-    /// Work of which the share `done` is done; false when a signal asks for the end.
+    /// Shows that the share `done` of the work is done. Returns false if a signal asks for the end.
     pub fn step(&mut self, done: f64, text: &str) -> bool {
         let passed = self.began.elapsed().as_nanos() as f64;
         let left = (done >= FORETOLD_FROM).then(|| (passed * (1.0 - done) / done) as u64);
@@ -82,8 +82,8 @@ impl Progress {
         self.interrupt.signal().is_none()
     }
 
-    /// A part of work whose whole is not known, with the share of it that is done; false when a
-    /// signal asks for the end.
+    /// Shows a part of work of unknown size, with the share of that part that is done. Returns
+    /// false if a signal asks for the end.
     pub fn part(&mut self, done: Option<f64>, text: &str) -> bool {
         self.show(&Moment {
             done: done.map(|done| done.clamp(0.0, 1.0)),
@@ -100,20 +100,20 @@ impl Progress {
         self.bar.finish_and_clear();
     }
 
-    /// The signal that asks for the end.
+    /// Returns the signal that asks for the end, if any.
     pub fn signal(&self) -> Option<&'static str> {
         self.interrupt.signal()
     }
 
-    /// How work ends of which nothing but a signal can be said.
+    /// Returns the exit code of work that can only succeed or be interrupted.
     pub fn exit(&self) -> Exit {
         if self.interrupt.signal().is_some() { Exit::Interrupted } else { Exit::Done }
     }
 
-    /// Shows how much of a measurement is over, whose time is known.
+    /// Shows the elapsed share of a measurement of known duration.
     fn measured(&mut self, label: &str, rates: &[Rate], left_is_estimate: bool) {
         let (elapsed, left) = (self.elapsed.get(), self.left.get());
-        // Before the first tick, neither is known.
+        // Before the first tick, neither of them is known.
         let whole = Some(elapsed + left).filter(|whole| *whole > 0);
         let what = words(label);
         self.show(&Moment {
@@ -126,7 +126,7 @@ impl Progress {
     }
 
     fn show(&mut self, moment: &Moment<'_>) {
-        // It may name a file.
+        // The text may name a file.
         let what = visible(moment.what, false);
         let moment = Moment { what: &what, ..*moment };
         let due = |after: Duration| self.written.elapsed() >= after;
@@ -146,7 +146,7 @@ impl Progress {
             }
             Shown::Json if due(OBJECT_EVERY) => {
                 self.written = Instant::now();
-                // Whole, however long: a program reads it.
+                // Not shortened, however long: a program reads it.
                 let object = serde_json::to_string(&moment).unwrap_or_default();
                 let _ = writeln!(io::stderr(), "{object}");
             }
@@ -156,7 +156,7 @@ impl Progress {
 }
 
 impl Moment<'_> {
-    /// `≤ 1 min 5 s left · random read · 8 in flight · 35,683 IOPS`.
+    /// Formats a line such as `≤ 1 min 5 s left · random read · 8 in flight · 35,683 IOPS`.
     fn text(&self) -> String {
         let second = Duration::from_secs(1).as_nanos() as u64;
         let left = self.left_ns.map(|left| {

@@ -1,24 +1,24 @@
-//! What a path on the command line is for. Each argument that takes a path declares it beside its
-//! other properties, with `#[arg(add = Purpose::…)]`; from these declarations derives which attacks
-//! are tried on it.
+//! Purposes of paths on the command line. Each argument that takes a path declares its purpose
+//! together with its other properties, with `#[arg(add = Purpose::…)]`. The tests derive from these
+//! declarations which attacks to try on a path.
 
 use clap::Arg;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// It is read: a file, a pipe, a directory of files, a recording.
+    /// Something that is read: a file, a pipe, a directory of files, a recording.
     Input,
-    /// A file that is made, or that replaces another of its name.
+    /// A file that is created, or that replaces another of the same name.
     Output,
-    /// A directory that is made, or to which files are added: a recording, a subset, man pages.
+    /// A directory that is created, or to which files are added: a recording, a subset, man pages.
     Directory,
-    /// What is measured: files are made there, used and removed.
+    /// Storage under test: files are created there, used and removed.
     Scratch,
-    /// Files and directories that are read, and last the one that is made.
+    /// Files and directories that are read, followed by the one that is created.
     Copy,
     /// A block device that is named a second time, to be overwritten.
     Device,
-    /// A program that is run, or a directory of programs: trusted as the user's own.
+    /// A program that is executed, or a directory of programs: trusted as the user's own.
     Program,
 }
 
@@ -33,7 +33,7 @@ impl Purpose {
         Self::Program,
     ];
 
-    /// As a table of tests names it.
+    /// Name in the table of tests.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Input => "input",
@@ -46,7 +46,7 @@ impl Purpose {
         }
     }
 
-    /// None for an argument that takes no path.
+    /// Returns `None` for an argument that does not take a path.
     pub fn of(argument: &Arg) -> Option<Self> {
         argument.get::<Self>().copied()
     }
@@ -61,7 +61,8 @@ mod tests {
     use super::*;
     use crate::declarations;
 
-    /// Whether the values of an argument are paths, by their type or by what completes them.
+    /// Whether the values of an argument are paths, judging by their type or by how they are
+    /// completed.
     fn takes_path(argument: &Arg) -> bool {
         matches!(
             argument.get_value_hint(),

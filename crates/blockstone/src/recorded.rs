@@ -1,5 +1,5 @@
-//! What the reports of all recordings share: how one begins, which machine and storage were
-//! measured, counters over time, and keys of the JSON document.
+//! Parts that the reports of all recordings share: their beginning, the machine and storage that
+//! were measured, counters over time, and keys of the JSON document.
 
 pub mod document;
 pub mod identity;
@@ -17,8 +17,8 @@ use blockstone_report::{Card, Headline, Report, Tone};
 use crate::instants;
 pub use tails::quantiles;
 
-/// A report of a recording with all that needs no findings besides figures and verdicts: no
-/// headline, cards or sections yet.
+/// Returns a report with all that follows from the manifest, figures and verdicts of a recording;
+/// it has no headline, cards or sections yet.
 pub fn report(
     verb: &'static str,
     recording: &Recording,
@@ -36,7 +36,7 @@ pub fn report(
         end: manifest.end.clone(),
         summary: summary.iter().cloned().collect(),
         recording: recording.dir.display().to_string(),
-        // What was judged has its page beside it.
+        // A recording that was judged has a page in its directory.
         has_page: !verdicts.is_empty(),
         tool_version: manifest.tool_version.clone(),
         began: instants::began(WallClock::of(manifest).realtime_ns(0)),
@@ -44,7 +44,7 @@ pub fn report(
     }
 }
 
-/// Figures in groups, each with the word that stands before its number on a terminal.
+/// Figures in groups, each with the word that precedes its number on a terminal.
 pub type Groups = [(&'static str, &'static [(&'static str, &'static str)])];
 /// Group, prefix and name of a figure.
 pub type Place = (&'static str, &'static str, &'static str);
@@ -66,18 +66,18 @@ pub fn card((group, prefix, name): (&str, &str, &str), figure: &Figure, source: 
     }
 }
 
-/// Names of the tables that every measurement has.
+/// Names of the tables in the report of every measurement.
 pub const TABLES: &[&str] =
     &["devices", "probes", "path", "test-file", "machine", "capabilities", "settings", "recording"];
 
-/// The figures that answer the question; without them, why there are none.
+/// Returns the figures that answer the question or, without any, why there are none.
 pub fn headline(manifest: &Manifest, figures: Vec<Card>) -> Headline {
     let none = "no headline: the run ended before it was measured";
     let (text, tone) = if figures.is_empty() { (none, Tone::Warning) } else { ("", Tone::Plain) };
     Headline { subject: manifest.target.path.clone(), text: text.to_owned(), tone, figures }
 }
 
-/// What the measurement could not do, and why.
+/// Returns which capabilities the measurement lacked, and why.
 fn degraded(manifest: &Manifest) -> Vec<String> {
     let degraded = manifest.capabilities.iter().filter_map(|named| match &named.capability {
         Capability::Full => None,
@@ -86,7 +86,7 @@ fn degraded(manifest: &Manifest) -> Vec<String> {
     degraded.collect()
 }
 
-/// A table of names and values below each other.
+/// A table of names and values, one pair per row.
 pub struct Facts(Table);
 
 impl Facts {

@@ -1,4 +1,5 @@
-//! Where recordings are: found by what a person would type (a directory, an id, `last`), or made.
+//! Directories of recordings: found by what a person would type (a directory, an id, `last`), or
+//! created.
 
 use std::path::{Path, PathBuf};
 
@@ -36,7 +37,7 @@ pub fn locate(name: &str, runs_dir: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Of `last`, and of `last~2`, the one before the one before the last.
+/// Returns how many recordings before the last one are meant: 0 for `last`, 2 for `last~2`.
 fn before_last(name: &str) -> Option<usize> {
     match name.strip_prefix("last")? {
         "" => Some(0),
@@ -44,15 +45,15 @@ fn before_last(name: &str) -> Option<usize> {
     }
 }
 
-/// The address of a database to watch. A run in progress is named like its recording will be: here
-/// its directory takes that place.
+/// Returns the address of a database to watch. A run in progress is given by the name of its
+/// recording, which is replaced by its directory.
 pub fn database(database: &str, global: &Global) -> Result<String> {
     let Some(run) = database.strip_prefix("run:") else { return Ok(database.to_owned()) };
     Ok(format!("run:{}", locate(run, &global.runs_dir)?.display()))
 }
 
-/// Where a measurement of `subjects` records: a new directory among the runs, or the one named
-/// with `--record`.
+/// Returns the directory for the recording of a measurement of `subjects`: a new one among the
+/// runs, or the one named with `--record`.
 pub fn new_dir(
     verb: &str,
     out: Option<&Path>,
@@ -73,18 +74,19 @@ pub fn new_dir(
     Ok(blockstone_record::out_run_dir(out)?)
 }
 
-/// The arguments of this program, without passwords.
+/// Returns the arguments of this program, without passwords.
 pub fn command_line() -> Vec<String> {
     std::env::args_os().map(|argument| without_password(&argument.to_string_lossy())).collect()
 }
 
-/// A seed for a run that was given none.
+/// Draws a seed for a run that was not given one.
 pub fn draw_seed() -> u64 {
     rng::mix(jiff::Timestamp::now().as_nanosecond() as u64 ^ u64::from(std::process::id()))
 }
 
-/// The manifest of the last complete calibration of the same path on the same machine that began
-/// before this run. One that cannot be read is passed over: a run needs none.
+/// Returns the manifest of the last complete calibration of the same path on the same machine that
+/// began before this run. A calibration that cannot be read is ignored, because a run does not need
+/// one.
 pub fn calibration_before(run: &Manifest, runs_dir: &Path) -> Option<Manifest> {
     let started: jiff::Timestamp = run.started_at.parse().ok()?;
     let mut runs = blockstone_record::list_runs(runs_dir).ok()?;

@@ -1,4 +1,4 @@
-//! docs/verdicts.md, generated from the rules of all verbs.
+//! Generator of docs/verdicts.md from the rules of all verbs.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use blockstone_judge::rules::registry;
 
 use crate::verbs;
 
-/// The page, ending in one newline. `cargo xtask` writes it and checks that it is current.
+/// Returns the page, ending in one newline. `cargo xtask` writes it and checks that it is current.
 pub fn rules_page() -> String {
     let mut page = String::from(INTRODUCTION);
     let rules = rules();
@@ -28,7 +28,7 @@ pub fn rules_page() -> String {
     page
 }
 
-/// Each rule once, with the verbs whose findings it judges.
+/// Returns each rule once, with the verbs whose findings it judges.
 fn rules() -> Vec<(&'static About, Vec<&'static str>)> {
     let mut rules: Vec<(&About, Vec<&str>)> = Vec::new();
     for listed in verbs::ALL.iter().flat_map(|verb| (verb.rules)()) {

@@ -1,4 +1,4 @@
-//! What tests of reports share: documents against their schemas.
+//! Helpers that tests of reports share: documents are checked against their schemas.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ pub fn schema(name: &str) -> jsonschema::Validator {
 
 /// Checks a document against the schema that it names.
 pub fn keeps_to_its_schema(document: &Value) {
-    // Scripts read text, so the text is what has to be valid.
+    // Scripts read text, so it is the text that has to be valid.
     let document: Value = serde_json::from_str(&document.to_string()).unwrap();
     let name = document["schema"].as_str().and_then(|name| name.strip_prefix("blockstone."));
     let (name, _) = name.unwrap().split_once('/').unwrap();

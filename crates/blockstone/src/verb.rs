@@ -1,5 +1,5 @@
-//! What a verb is to the program: a name, options, what it does, and how its recordings become
-//! reports. [`crate::verbs`] lists them.
+//! Declaration of a verb: its name, options and function, and how its recordings become reports.
+//! [`crate::verbs`] lists all of them.
 
 use std::num::ParseIntError;
 use std::path::PathBuf;
@@ -19,31 +19,33 @@ use crate::exit::Exit;
 use crate::printer::{Color, Printer, ProgressForm};
 use crate::purpose::Purpose;
 
-/// Takes the figures out of a recording.
+/// Extracts the figures from a recording.
 pub type Figures = fn(Recording, &Context) -> Result<(Manifest, Findings)>;
 
 pub struct Verb {
     pub name: &'static str,
-    /// What it does, in one line of the help.
+    /// Purpose of the verb, in one line of the help.
     pub about: &'static str,
-    /// Another name for it; may be empty.
+    /// Alternative name; may be empty.
     pub alias: &'static str,
     /// Adds its options and examples.
     pub options: fn(clap::Command) -> clap::Command,
     pub run: fn(&ArgMatches, &Context) -> Result<Exit>,
-    /// Whether it ends in a report: then `--json`, `--csv` and `--html` mean something.
+    /// Whether the verb ends in a report: only then do `--json`, `--csv` and `--html` apply.
     pub reports: bool,
-    /// The JSON documents that it prints with `--json`.
+    /// JSON documents that the verb prints with `--json`.
     pub documents: &'static [Document],
-    /// The rules for what it finds.
+    /// Rules that judge its findings.
     pub rules: fn() -> Vec<Listed>,
-    /// Whether it makes recordings or looks them up: then `--runs-dir` means something.
+    /// Whether the verb creates or looks up recordings: only then does `--runs-dir` apply.
     pub finds_runs: bool,
-    /// Whether it writes files besides the page: then `--share` means something without one.
+    /// Whether the verb writes files other than the page: otherwise `--share` applies only with a
+    /// page.
     pub writes: bool,
-    /// How a recording whose manifest names this verb is reported. `None`: it makes no recordings.
+    /// Makes the report of a recording whose manifest names this verb. `None` if the verb does not
+    /// make recordings.
     pub report: Option<fn(Recording, &Context) -> Result<Report>>,
-    /// The figures of such a recording, for a comparison with another.
+    /// Returns the figures of such a recording, for a comparison with another.
     pub figures: Option<Figures>,
 }
 
@@ -108,17 +110,17 @@ pub struct Global {
 }
 
 impl Global {
-    /// Whether all that a page has is shown, on a page or a terminal.
+    /// Whether everything that a page contains is shown, on a page or on a terminal.
     pub fn shows_page(&self) -> bool {
         self.html.is_some() || self.verbose
     }
 
-    /// How texts are written in CSV.
+    /// Returns how texts are written in CSV.
     pub fn csv_texts(&self) -> Texts {
         if self.csv_raw { Texts::Raw } else { Texts::Guarded }
     }
 
-    /// The first option given that only a report can answer.
+    /// Returns the first given option that only applies to a report.
     pub fn asks_for_report(&self) -> Option<&'static str> {
         let given = [
             ("--json", self.json.is_some()),
@@ -130,7 +132,7 @@ impl Global {
     }
 }
 
-/// What every verb is given besides its own options.
+/// Input of every verb in addition to its own options.
 #[derive(Clone, Debug)]
 pub struct Context {
     pub global: Global,

@@ -1,5 +1,5 @@
-//! All verbs, in the order in which `--help` lists them. To add one: a file here that declares its
-//! `VERB`, and a line in this list.
+//! All verbs, in the order in which `--help` lists them. To add a verb, add a file here that
+//! declares its `VERB`, and a line to this list.
 
 use crate::verb::Verb;
 
@@ -33,7 +33,7 @@ verbs! {
     man,
 }
 
-/// The verb of that name or alias.
+/// Returns the verb with that name or alias.
 pub fn find(name: &str) -> Option<&'static Verb> {
     ALL.iter().find(|verb| verb.name == name || (!name.is_empty() && verb.alias == name))
 }

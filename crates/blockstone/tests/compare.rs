@@ -1,5 +1,5 @@
-//! Comparisons on the command line: pairs, sets and parts of recordings, and what is refused. The
-//! recordings are copies of those in tests/fixtures, moved in time.
+//! Comparisons on the command line: pairs, sets and parts of recordings, and refusals. The
+//! recordings are copies of those in tests/fixtures, shifted in time.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails the test")]
 
@@ -31,7 +31,7 @@ impl Place {
         to.to_str().unwrap().to_owned()
     }
 
-    /// Two sets of two: runs alone and runs beside noise, which alternate in time.
+    /// Two sets of two: runs alone and runs with noise, which alternate in time.
     fn sets(&self) -> [String; 4] {
         [("run", "run1", 1), ("run", "run2", 3), ("noise", "noise1", 2), ("noise", "noise2", 4)]
             .map(|(from, name, minute)| self.copy(from, name, minute))
@@ -54,7 +54,7 @@ fn compare(arguments: &[&str]) -> Ran {
     run(Command::new(blockstone_binary()).arg("compare").args(arguments).env("COLUMNS", "150"))
 }
 
-/// The document of a comparison, which keeps to its schema.
+/// Returns the document of a comparison, which must conform to its schema.
 fn document(arguments: &[&str]) -> Value {
     let ran = compare(&[&["--json"], arguments].concat());
     assert_eq!(ran.code, Some(0), "{ran:#?}");
@@ -75,7 +75,7 @@ fn row<'a>(document: &'a Value, keys: &Value) -> &'a Value {
     rows.iter().find(is_it).unwrap_or_else(|| panic!("{keys} in {document:#}"))
 }
 
-/// The message of a refusal: one line what, one line hint.
+/// Returns the message of a refusal: one line for the error, one line for the hint.
 fn refused(arguments: &[&str]) -> String {
     let ran = compare(arguments);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:#?}");
@@ -97,7 +97,7 @@ fn sets_that_alternate_are_compared_by_the_estimates_of_all_recordings() {
         (&both["n_a"], &both["n_b"], &both["outcome"], &both["warned_by"]),
         (&json!(2), &json!(2), &json!("higher"), &json!(["noisy-neighbour", "unsteady"]))
     );
-    // Copies do not vary: the mean is that of one, and of two its interval is narrower by √2.
+    // Copies do not vary: two have the same mean as one, and an interval narrower by √2.
     for side in ["a", "b"] {
         let [one, both] = [one, both].map(|row| {
             let [value, high] = ["value", "high"].map(|end| row[side][end].as_f64().unwrap());

@@ -29,7 +29,7 @@ fn document(arguments: &[&str]) -> Value {
     serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.stderr))
 }
 
-/// Equal to the last digits: sums may be taken in another order.
+/// Compares all but the last digits: sums may be taken in a different order.
 fn assert_alike(found: &Value, expected: &Value, at: &str) {
     match (found, expected) {
         (Value::Number(found), Value::Number(expected)) => {

@@ -1,5 +1,5 @@
-//! The first section of a database: average active sessions by what they wait for, and below them
-//! what it read, wrote and committed.
+//! The first section of a database: average active sessions by what they wait for, followed by what
+//! the database read, wrote and committed.
 
 use blockstone_base::table::{Measure, Value};
 use blockstone_record::manifest::Manifest;
@@ -7,13 +7,13 @@ use blockstone_report::chart::{Axis, Chart, Color, Form, HeatCell, Level};
 use blockstone_report::{Section, cell};
 use blockstone_view::{Interval, registry};
 
-/// Recordings longer than this show hours by weekday too.
+/// Recordings longer than this also get a chart of hours by weekday.
 const DAY_NS: f64 = 86_400e9;
 const HOUR_NS: f64 = 3_600e9;
 const WEEKDAYS: [&str; 7] =
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-/// None where neither sessions nor a database were watched and the recording is short.
+/// Returns `None` if neither sessions nor a database were watched and the recording is short.
 pub fn section(
     manifest: Option<&Manifest>,
     interval: &Interval<'_>,
@@ -29,10 +29,10 @@ pub fn section(
     (!section.blocks.is_empty()).then_some(section)
 }
 
-/// A wait or processor time: its name, its colour, and how many sessions were in it.
+/// A wait or processor time: its name, its colour, and the average number of sessions in it.
 type Active = (String, Color, f64);
 
-/// Sessions by class of wait as sampled, or by event as a run times them.
+/// Returns sessions by wait class as sampled, or by event as a run times them.
 fn active(interval: &Interval<'_>) -> Vec<Active> {
     let rows = |view: &str| {
         let view = registry::find(view)?;
@@ -103,7 +103,7 @@ fn sessions(manifest: Option<&Manifest>, slices: &[Interval<'_>]) -> Chart {
     chart
 }
 
-/// Oracle's colours for the classes of other databases.
+/// Returns Oracle's colour for a wait class of another database.
 fn of_class(class: &str) -> Color {
     match class {
         "On CPU" | "CPU" => Color::Cpu,
@@ -120,7 +120,7 @@ fn of_class(class: &str) -> Color {
     }
 }
 
-/// Those that Oracle gives to events of these names.
+/// Returns the colour that Oracle uses for an event of this name.
 fn of_event(event: &str) -> Color {
     let begins = |names: &[&str]| names.iter().any(|name| event.starts_with(name));
     match event {
@@ -139,7 +139,7 @@ fn of_event(event: &str) -> Color {
     }
 }
 
-/// Reads, writes and commits of the database a second.
+/// Reads, writes and commits of the database per second.
 fn transfers(slices: &[Interval<'_>]) -> Chart {
     const LINES: [(&str, &str, Color); 3] = [
         ("physical_reads", "blocks read", Color::Series(0)),
@@ -150,14 +150,14 @@ fn transfers(slices: &[Interval<'_>]) -> Chart {
     let mut chart =
         Chart::new("transfers-over-time", "Reads, writes, commits", Axis::time(), y).wide(220);
     for (column, name, color) in LINES {
-        // Of several databases together: each alone has its line in the load profile.
+        // All databases together: each has its own line in the load profile.
         let point = |slice: &Interval<'_>| (slice.to_ns as f64, transferred(slice, column));
         chart = chart.layer(name, color, Form::line(slices.iter().map(point)));
     }
     chart
 }
 
-/// How much of this all databases did a second; none where one of them is not known.
+/// Sum over all databases of this counter per second; `None` if that of any of them is unknown.
 fn transferred(interval: &Interval<'_>, column: &str) -> Option<f64> {
     let instances = interval.instances_with("instance");
     if instances.is_empty() {
@@ -167,7 +167,7 @@ fn transferred(interval: &Interval<'_>, column: &str) -> Option<f64> {
     instances.into_iter().map(of).sum()
 }
 
-/// Of recordings longer than a day, how busy each hour of each weekday was.
+/// How busy each hour of each weekday was; only for recordings longer than a day.
 fn hours(manifest: &Manifest, interval: &Interval<'_>) -> Option<Chart> {
     if interval.ns() <= DAY_NS {
         return None;
@@ -209,7 +209,7 @@ fn hours(manifest: &Manifest, interval: &Interval<'_>) -> Option<Chart> {
     Some(chart)
 }
 
-/// Active sessions; of a host alone, busy processors.
+/// Active sessions, or busy processors if only a host was watched.
 fn load(interval: &Interval<'_>) -> Option<f64> {
     let active = active(interval);
     if !active.is_empty() {

@@ -1,4 +1,4 @@
-//! Views over time: the figures that are drawn, and how long requests to devices took.
+//! Charts of views over time, and latency maps of requests to devices.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use blockstone_base::units::{format_ns, thousands};
 use blockstone_report::chart::{Axis, Chart, Color, Form, HeatCell};
 use blockstone_view::{Interval, Latencies, OCTAVES, Shape, Timed, View, octave_bounds};
 
-/// What is drawn over time: the view, and the columns of which each is a chart; of a view with one
-/// row all of them are the layers of one.
+/// Views that are drawn over time, with their columns. Each column gets a chart of its own; in a
+/// view with a single row, all columns are layers of one chart.
 const CHARTS: &[(&str, &[&str])] = &[
     (
         "host",
@@ -28,7 +28,7 @@ const CHARTS: &[(&str, &[&str])] = &[
     ("processes", &["cpu_share", "run_queue_share"]),
     ("network", &["received_bytes_per_s", "sent_bytes_per_s"]),
 ];
-/// Figures that add up to something: drawn on top of one another.
+/// Figures that add up to a total: drawn stacked.
 const STACKED: [&str; 6] = [
     "average_active_sessions",
     "cpu_user_share",
@@ -37,14 +37,14 @@ const STACKED: [&str; 6] = [
     "write_bytes_per_s",
     "run_queue_share",
 ];
-/// The view beside which maps of latencies stand.
+/// View that is shown together with latency maps.
 const MAPPED: &str = "io-by-role";
-/// Rows of a chart: those with the greatest mean.
+/// Maximum number of rows in a chart: those with the greatest mean.
 const ROWS: usize = 10;
 /// The lower end of the first octave on a logarithmic axis, which has no zero.
 const SHORTEST_NS: f64 = 512.0;
 
-/// A row's value at the end of each slice; none where the slice does not have it.
+/// Values of a row at the end of each slice; `None` if the slice does not have the row.
 type Track = Vec<(f64, Option<f64>)>;
 
 pub fn of(view: &'static View, slices: &[Interval<'_>]) -> Vec<Chart> {
@@ -73,19 +73,20 @@ pub fn of(view: &'static View, slices: &[Interval<'_>]) -> Vec<Chart> {
     charts
 }
 
-/// The only row of a view over time.
+/// Returns a column of the only row of a view over time.
 fn only(tables: &[(f64, Option<Table>)], index: usize) -> Track {
     let value = |table: &Option<Table>| table.as_ref()?.rows.first()?[index].number();
     tables.iter().map(|(at, table)| (*at, value(table))).collect()
 }
 
-/// Each row over time, the greatest first.
+/// Returns a column of each row over time, the greatest first.
 fn by_row(view: &View, tables: &[(f64, Option<Table>)], index: usize) -> Vec<(String, Track)> {
     let nothing = || tables.iter().map(|(at, _)| (*at, None)).collect();
     let mut rows: BTreeMap<String, Track> = BTreeMap::new();
     for (place, (_, table)) in tables.iter().enumerate() {
         for row in table.iter().flat_map(|table| &table.rows) {
-            // Before the view's own columns stands that of the instance, where there are several.
+            // If there are several instances, a column for the instance precedes the view's own
+            // columns.
             let before = row.len().saturating_sub(view.columns.len());
             if let Some(value) = row[before + index].number() {
                 rows.entry(view.name_of(row)).or_insert_with(nothing)[place].1 = Some(value);
@@ -112,7 +113,7 @@ fn chart(view: &View, index: usize, title: &str, rows: Vec<(String, Track)>) -> 
         if track.iter().all(|(_, value)| value.is_none()) {
             continue;
         }
-        // What is not there adds nothing to a stack.
+        // A missing row adds nothing to a stack.
         let form = if stacked {
             Form::area(track.into_iter().map(|(at, value)| (at, Some(value.unwrap_or(0.0)))))
         } else {
@@ -123,7 +124,7 @@ fn chart(view: &View, index: usize, title: &str, rows: Vec<(String, Track)>) -> 
     chart
 }
 
-/// How long requests to devices took, a map for each operation.
+/// Maps of the latency of requests to devices, one for each operation.
 fn maps(slices: &[Interval<'_>]) -> Vec<Chart> {
     let states = vec![("layer", "block".to_owned())];
     let all = Timed::Counted { states, of_sessions: false };

@@ -68,7 +68,7 @@ fn run(args: &CalibrateArgs, context: &verb::Context) -> Result<Exit> {
     finish::finish_recording(&dir, context)
 }
 
-/// Writes the matrix of a recording as the files of Orion.
+/// Writes the matrix of a recording in the files that Orion writes.
 fn write_orion(recording: &Path, to: &HeldDir) -> Result<()> {
     let findings = blockstone_judge::find(&Recording::open(recording)?)?;
     for (name, text) in report::orion::files(&findings) {
@@ -116,7 +116,8 @@ fn settings(args: &CalibrateArgs, global: &Global) -> Result<Settings> {
     })
 }
 
-/// The numbers of streams as they were named: no more than are planned without, for the time limit.
+/// Checks the numbers of streams: each may occur once, and there may be no more than are planned by
+/// default, because of the time limit.
 fn streams(asked: &[u32]) -> Result<Vec<u32>> {
     let once = asked.iter().enumerate().all(|(at, streams)| !asked[..at].contains(streams));
     if !once || asked.len() > 4 {
@@ -129,7 +130,7 @@ fn streams(asked: &[u32]) -> Result<Vec<u32>> {
     Ok(asked.to_vec())
 }
 
-/// The mixes as they were named, each once.
+/// Checks that no mix is named twice.
 fn mixes(asked: &[u32]) -> Result<Vec<u32>> {
     let twice = asked.iter().enumerate().find(|(at, pct)| asked[..*at].contains(pct));
     if let Some((_, read_pct)) = twice {

@@ -1,5 +1,5 @@
-//! `blockstone check`: what a path, or a process that uses it, really does. One file a check, one
-//! line in its registry.
+//! `blockstone check`: what a path, or a process that uses it, really does. Each check has a file
+//! of its own and one line in the registry.
 
 mod args;
 mod coherence;

@@ -42,7 +42,7 @@ fn run(args: &ClaimArgs, context: &Context) -> Result<Exit> {
     finish(&report::report(&claim, answer, verdicts), context)
 }
 
-/// The claim in words, and what options add to it.
+/// Combines the claim in words with what options add to it.
 fn stated(args: &ClaimArgs) -> Result<Claim> {
     let text = args.words.join(" ");
     let mut claim = if text.is_empty() { Claim::default() } else { grammar::parse(&text)? };

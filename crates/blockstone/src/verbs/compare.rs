@@ -38,7 +38,7 @@ pub const VERB: Verb = Verb {
     ..Verb::PLAIN
 };
 
-/// A recording, and the part of its time that is meant.
+/// A recording, and the selected part of its time.
 struct Named {
     recording: Recording,
     part: Part,
@@ -62,7 +62,7 @@ fn run(args: &CompareArgs, context: &Context) -> Result<Exit> {
     };
     let of_layers = verb == WATCH || a.iter().chain(&b).any(|named| named.part.is_limited());
     let finished = |mut report: Report| {
-        // After the settings that differ, because they may explain the curves.
+        // After the settings that differ, because those may explain the curves.
         let place = report.sections.len().min(1);
         report.sections.splice(place..place, overlay);
         finish(&Report { tool_version, ..report }, context)
@@ -85,7 +85,7 @@ fn run(args: &CompareArgs, context: &Context) -> Result<Exit> {
     finished(Report { is_refuted, ..report::figures::report(&comparison) })
 }
 
-/// The verb that made all of them.
+/// Returns the verb that made all of the recordings.
 fn one_verb<'a>(a: &'a [Named], b: &[Named]) -> Result<&'a str> {
     let Recording { dir, manifest, .. } = &a[0].recording;
     let mut others = a.iter().chain(b).map(|named| &named.recording);
@@ -103,7 +103,7 @@ fn one_verb<'a>(a: &'a [Named], b: &[Named]) -> Result<&'a str> {
     }
 }
 
-/// The figures of each recording, as the verb has them that made it.
+/// Returns the figures of each recording, as the verb that made it extracts them.
 fn figures(set: Vec<Named>, context: &Context) -> Result<Vec<Source>> {
     let source = |named: Named| {
         let (name, dir) = (named.name(), named.recording.dir.display().to_string());
@@ -120,7 +120,7 @@ fn figures(set: Vec<Named>, context: &Context) -> Result<Vec<Source>> {
     set.into_iter().map(source).collect()
 }
 
-/// What every layer did in each recording, or in a part of it.
+/// Returns what every layer did in each recording, or in a part of it.
 fn layers(set: &[Named]) -> Result<Layers> {
     let (mut sources, mut db_times) = (Vec::new(), Vec::new());
     for named in set {
@@ -145,8 +145,9 @@ fn layers(set: &[Named]) -> Result<Layers> {
     Ok(Layers { sources, db_time: stats::mean(&db_times).map(|mean| mean.value) })
 }
 
-/// A recording that counts twice makes the variation between recordings look smaller than it is.
-/// Of a pair it is only noted: a recording does not differ from itself.
+/// Fails if a recording occurs twice in the sets, since that makes the variation between recordings
+/// look smaller than it is. For a pair it is only a warning: a recording does not differ from
+/// itself.
 fn check_distinct(sets: [&[Source]; 2], args: &CompareArgs, context: &Context) -> Result<()> {
     let recordings: Vec<&Recorded> = sets.into_iter().flatten().map(|s| &s.recorded).collect();
     let pairs = recordings
@@ -168,7 +169,7 @@ fn check_distinct(sets: [&[Source]; 2], args: &CompareArgs, context: &Context) -
     Ok(())
 }
 
-/// What two recordings have in common, if anything.
+/// Describes how two recordings coincide, if they are the same or overlap in time.
 fn identical(one: &Recorded, other: &Recorded) -> Option<String> {
     if (&one.id, &one.started_at) != (&other.id, &other.started_at) {
         return None;
@@ -187,7 +188,7 @@ impl Named {
         Ok(Self { recording: recordings::open(&part.run, &context.global.runs_dir)?, part })
     }
 
-    /// The one that was measured before, by the same verb and of the same path.
+    /// Opens the last recording before `later` by the same verb and of the same path.
     fn before(later: &Self, context: &Context) -> Result<Self> {
         let Manifest { id, verb, target, started_at, .. } = &later.recording.manifest;
         let runs = blockstone_record::list_runs(&context.global.runs_dir)?;
@@ -212,7 +213,7 @@ impl Named {
         Self::open(&found.path.display().to_string(), context)
     }
 
-    /// The directory, the part that is meant, and who measured if not Blockstone.
+    /// Returns the directory, the selected part, and the tool that measured if not Blockstone.
     fn name(&self) -> String {
         let Self { recording, part } = self;
         let dir = recording.dir.display();

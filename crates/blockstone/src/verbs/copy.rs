@@ -1,4 +1,4 @@
-//! `blockstone copy`: files, directories and pipes, in large direct requests.
+//! `blockstone copy`: copies files, directories and pipes in large direct requests.
 
 mod against;
 mod args;
@@ -111,7 +111,7 @@ fn run(args: &CopyArgs, context: &Context) -> Result<Exit> {
     }
     let mut ran = copy(plan, &settings, sources, &mut bar);
     bar.finish();
-    // There is nothing to report beside the error.
+    // There is nothing to report besides the error.
     if only_file && let Some(failure) = ran.outcome.failed.pop() {
         return Err(failure.error.into());
     }
@@ -162,13 +162,13 @@ fn settings(args: &CopyArgs) -> Settings {
     Settings { file, jobs: jobs as usize, rate: args.rate }
 }
 
-/// Requests of all files for which there is memory, of which half is left to others.
+/// Number of requests, of all files together, that half of the free memory has room for.
 fn at_once(request: Bytes, left: Option<Bytes>) -> u32 {
     let requests = left.map(|left| left.get() / 2 / request.get().max(1));
     requests.and_then(|it| u32::try_from(it).ok()).unwrap_or(u32::MAX).max(1)
 }
 
-/// Files at once: no more than there is memory for.
+/// Number of files copied at the same time, as far as memory allows.
 fn jobs(args: &CopyArgs, at_once: u32) -> u32 {
     u32::from(args.jobs.unwrap_or(JOBS)).min(at_once)
 }
@@ -200,14 +200,14 @@ fn show(bar: &mut Progress, step: Step<'_>) -> bool {
     bar.step(done as f64 / all.max(1) as f64, &text)
 }
 
-/// Each file that could not be copied.
+/// Reports each file that could not be copied.
 fn complain(ran: &Ran, context: &Context) {
     for failure in &ran.outcome.failed {
         context.printer.error(&anyhow::anyhow!("{}", failure.error));
     }
 }
 
-/// The command line that goes on with this copy, quoted for a shell.
+/// Returns the command line that resumes this copy, quoted for a shell.
 fn resuming() -> String {
     let mut words: Vec<String> = std::env::args_os().map(|word| quoted(&word)).collect();
     if let Some(program) = words.first_mut() {
@@ -220,7 +220,7 @@ fn resuming() -> String {
     words.join(" ")
 }
 
-/// A word as a shell reads it back, whatever its bytes.
+/// Quotes a word so that a shell reads it back, whatever its bytes.
 fn quoted(word: &OsStr) -> String {
     let bytes = word.as_encoded_bytes();
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_./=:,@%+".contains(byte);

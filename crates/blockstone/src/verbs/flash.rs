@@ -1,4 +1,4 @@
-//! `blockstone flash`: one file a verb.
+//! `blockstone flash`: one file for each of its verbs.
 
 mod args;
 mod axis;
@@ -71,7 +71,7 @@ fn sweep(args: &SweepArgs, context: &Context) -> Result<Exit> {
     finish(&report::sweep(&points, &iops, args.seed, watch.signal()), context)
 }
 
-/// Every combination of what varies; what does not is the device's.
+/// Returns every combination of the values that vary; all other settings are those of the device.
 fn settings(args: &SweepArgs, device: &Device) -> Result<Vec<Setting>> {
     let mut axes: Vec<&Axis> = args.over.iter().collect();
     axes.sort_by_key(|axis| axis.rank());
@@ -135,7 +135,7 @@ fn explain(context: &Context) -> Result<Exit> {
     finish(&report::explain(&stories, &context.printer.style()), context)
 }
 
-/// An error of a simulation, with the size of the device in it where that helps.
+/// Adds the size of the device to an error of a simulation if that helps.
 fn refused(error: SimulationError, raw: u64) -> anyhow::Error {
     match error {
         error @ SimulationError::Memory { .. } => {

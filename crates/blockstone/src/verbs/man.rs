@@ -46,7 +46,7 @@ fn run(dir: &Path, printer: Printer) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The page of a command and those of its sub-commands, each with the name of its file.
+/// Returns the page of a command and those of its subcommands, each with its file name.
 fn pages(
     command: &clap::Command,
     write: &mut dyn FnMut(&str, &[u8]) -> io::Result<()>,

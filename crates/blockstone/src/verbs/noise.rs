@@ -1,4 +1,4 @@
-//! `blockstone noise`: sequential writes beside whatever else uses the storage.
+//! `blockstone noise`: sequential writes in parallel with other users of the storage.
 
 mod args;
 mod report;
@@ -37,9 +37,9 @@ pub const VERB: Verb = Verb {
     ..Verb::PLAIN
 };
 
-/// The usual length of a phase, where phases without and with noise take turns …
+/// Default length of a phase if phases without and with noise alternate …
 const PHASE: Nanos = Nanos::millis(10_000);
-/// … and of all of them.
+/// … and the default length of all of them together.
 const DURATION: Nanos = Nanos::millis(60_000);
 
 fn run(args: &NoiseArgs, context: &Context) -> Result<Exit> {

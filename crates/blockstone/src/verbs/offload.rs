@@ -1,4 +1,4 @@
-//! `blockstone offload`: what a storage that filters rows really saves. One file a verb.
+//! `blockstone offload`: what a storage that filters rows really saves. One file per verb.
 
 mod account;
 mod args;

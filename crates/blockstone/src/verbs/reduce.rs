@@ -1,4 +1,4 @@
-//! `blockstone reduce`: how far an array would shrink files, and what stops it.
+//! `blockstone reduce`: how far an array would shrink files, and what prevents it.
 
 mod args;
 mod report;
@@ -142,7 +142,7 @@ fn outcome(args: &ReduceArgs, model: &Model, bar: &mut Progress) -> Result<Outco
 fn plan(args: &ReduceArgs, model: &Model, threads: usize) -> Result<Plan> {
     let offsets: Vec<u64> = args.offset.iter().map(|offset| offset.get()).collect();
     let mut plan = Plan::new(&args.block_size, &offsets, Bytes(model.block_bytes.into()))?;
-    // The model's own comes first: it is the one that sees the blocks of every grid.
+    // The codec of the model comes first: only it sees the blocks of every grid.
     plan.codecs = model.codec.into_iter().collect();
     for &codec in &args.codec {
         if !plan.codecs.contains(&codec) {
@@ -177,7 +177,7 @@ fn settings(args: &ReduceArgs) -> Result<Settings> {
     Ok(settings)
 }
 
-/// A scan that is there would be replaced by another.
+/// Refuses a directory that is not empty: a scan stored there would be replaced.
 fn refuse_filled(dir: &Path) -> Result<()> {
     if path::names(dir).is_ok_and(|names| !names.is_empty()) {
         bail!(
@@ -189,7 +189,7 @@ fn refuse_filled(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// More than this is no model.
+/// A larger file is not a model.
 const MODEL_BYTES: Bytes = Bytes::mib(1);
 
 fn model(name: &str) -> Result<Model> {
@@ -233,8 +233,8 @@ fn generate(name: &str, args: &ReduceArgs, printer: Printer) -> Result<Exit> {
     Ok(bar.exit())
 }
 
-/// Files of 8K blocks; their heads, of kinds that have such, are as long as asked for, else the
-/// same part of them as in the files of 32 GiB that they are like.
+/// Files of 8K blocks. Kinds that have a head get one of the length requested, otherwise the same
+/// share as in the files of 32 GiB that they resemble.
 fn shape(args: &ReduceArgs, kind: &Kind) -> Result<Shape> {
     const BLOCK_BYTES: u64 = 8192;
     let blocks_per_file = args.size.0 / BLOCK_BYTES;

@@ -1,4 +1,4 @@
-//! `blockstone report`: a recording again, on the terminal, as JSON or as HTML.
+//! `blockstone report`: shows a recording again, on the terminal, as JSON or as HTML.
 
 mod args;
 
@@ -26,7 +26,7 @@ pub const VERB: Verb = Verb {
     ..Verb::PLAIN
 };
 
-/// The verb whose recordings have no findings.
+/// The verb whose recordings do not have findings.
 pub const WATCH: &str = "watch";
 
 fn run(args: &ReportArgs, context: &Context) -> Result<Exit> {

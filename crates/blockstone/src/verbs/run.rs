@@ -57,11 +57,11 @@ pub const VERB: Verb = Verb {
 const RUN_TIME: Nanos = Nanos::millis(30_000);
 const RUN_TIME_OF_TWO: Nanos = Nanos::millis(15_000);
 const RUN_TIME_OF_MANY: Nanos = Nanos::millis(4_000);
-/// Default sessions that share a scan.
+/// Default numbers of sessions that share a scan.
 const PARALLEL: [u32; 2] = [1, 16];
 
-/// The findings of a run, also against the last calibration of the same path before it, among the
-/// recordings that the context names.
+/// Returns the findings of a run, compared with the last calibration of the same path before it,
+/// among the recordings in the directory that the context names.
 fn found(recording: &Recording, context: &verb::Context) -> Result<RunFindings> {
     let runs_dir = &context.global.runs_dir;
     let calibration = recordings::calibration_before(&recording.manifest, runs_dir);
@@ -159,10 +159,10 @@ fn noise(form: &FormArgs) -> Option<NoiseSetting> {
     })
 }
 
-/// Wishes that a scan has too.
+/// Settings that apply to a scan too.
 const OF_EVERY_FORM: [&str; 4] = ["scan_size", "obfuscate", "run_time", "seed"];
 
-/// Options that belong to another form of run are contradictions.
+/// Refuses options that belong to another form of run.
 fn check_form(args: &RunArgs) -> Result<()> {
     let (form, method) = (&args.form, &args.method);
     let of_scans = [
@@ -212,12 +212,12 @@ fn check_form(args: &RunArgs) -> Result<()> {
     Ok(())
 }
 
-/// Those of the options that were given, by name.
+/// Returns the names of the options that were given.
 fn given(options: &[(&'static str, bool)]) -> impl Iterator<Item = &'static str> {
     options.iter().copied().filter(|(_, given)| *given).map(|(name, _)| name)
 }
 
-/// Wishes that order entry does not have: its mix and its rows are its own.
+/// Settings that do not apply to order entry: its mix and its rows are its own.
 const NOT_OF_ORDER_ENTRY: [&str; 9] = [
     "readers",
     "writers",
@@ -245,7 +245,8 @@ fn check_order_entry(args: &RunArgs) -> Result<()> {
     Ok(())
 }
 
-/// Wishes that a bulk write has: who makes tables of how many rows, and for how long.
+/// Settings that apply to a bulk write: the sessions that make tables, the number of rows, the
+/// duration.
 const OF_BULK_WRITES: [&str; 8] =
     ["schemas", "threads", "sessions", "scale", "obfuscate", "run_time", "loops", "seed"];
 
@@ -263,14 +264,14 @@ fn check_bulk_write(args: &RunArgs) -> Result<()> {
     Ok(())
 }
 
-/// How the option of this name is written.
+/// Returns the option of this name as it is written on the command line.
 fn option(name: &str) -> String {
     let command = RunArgs::augment_args(Command::new("run"));
     let named = command.get_arguments().find(|arg| arg.get_id() == name);
     format!("--{}", named.and_then(Arg::get_long).unwrap_or(name))
 }
 
-/// The disks that are named, with the group that each fails with.
+/// Returns the named disks, each with its failure group.
 fn disks(args: &RunArgs) -> Vec<DiskSetting> {
     let group_of = |path: &PathBuf| {
         let group = args.failure_group.iter().find(|group| group.paths.contains(path));
@@ -285,10 +286,10 @@ fn disks(args: &RunArgs) -> Vec<DiskSetting> {
     paths.into_iter().map(|path| DiskSetting { failure_group: group_of(&path), path }).collect()
 }
 
-/// More than this is no configuration.
+/// Largest configuration that is read.
 const CONF_BYTES: Bytes = Bytes::mib(1);
 
-/// The wishes of a slob.conf or pgio.conf. What has no counterpart is said.
+/// Reads the settings of a slob.conf or pgio.conf. Settings without a counterpart are reported.
 fn from_file(file: &Path, printer: Printer) -> Result<Wanted> {
     let named = || format!("{}", file.display());
     let text = input::text(file, CONF_BYTES).map_err(|error| {

@@ -1,4 +1,4 @@
-//! `blockstone runs`: the recordings there are, newest first.
+//! `blockstone runs`: the list of recordings, newest first.
 
 mod args;
 
@@ -34,7 +34,7 @@ pub const VERB: Verb = Verb {
     ..Verb::PLAIN
 };
 
-/// A figure that the table has no room to strike through.
+/// Mark of a figure that would be struck through if the table had room.
 const CONDEMNED: &str = "✗";
 
 const COLUMNS: &[Heading] = &[
@@ -44,37 +44,37 @@ const COLUMNS: &[Heading] = &[
     text("target", "target", "What was measured; a long path is cut on the left."),
     text("state", "state", "How it ended."),
     count("iops", "IOPS", "For a calibration the maximum, for a run the reads."),
-    // Megabytes per second as such: a column headed by its unit is narrower.
+    // Megabytes per second as plain numbers: with the unit in the heading, the column is narrower.
     count("mbps", "MB/s", "Likewise in megabytes per second."),
     time("commit_latency_ns_p50", "commit", "Median latency of a commit."),
 ];
 
-/// What the columns of figures show, in the order in which it is looked for.
+/// Figures that each column can show, in the order in which they are looked for.
 const SHOWN: [&[&str]; 3] =
     [&["max_iops", "read_iops"], &["max_mbps", "read_mbps"], &["commit_latency_ns_p50"]];
 
-/// The keys of the document.
+/// JSON document of `runs`.
 #[derive(Serialize, JsonSchema)]
 struct RunsDocument<'a> {
-    /// Newest first.
+    /// Recordings, newest first.
     runs: Vec<Entry<'a>>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Entry<'a> {
-    /// What names the recording to other verbs.
+    /// Id that names the recording to other verbs.
     id: &'a str,
-    /// What made it.
+    /// Verb that made the recording.
     verb: &'a str,
-    /// RFC 3339.
+    /// Start of the recording, as RFC 3339.
     started_at: Option<String>,
-    /// The path that was measured.
+    /// Path that was measured.
     target: Option<&'a str>,
-    /// Its directory.
+    /// Directory of the recording.
     path: &'a Path,
-    /// How it ended and, where that is known, why.
+    /// How the recording ended and, if known, why.
     state: String,
-    /// Its figures by name; empty before the end.
+    /// Its figures by name; empty if the recording has not ended.
     summary: &'a BTreeMap<String, Figure>,
 }
 
@@ -108,7 +108,7 @@ fn is_wanted(run: &RunEntry, args: &RunsArgs) -> bool {
         && args.since.is_none_or(|since| run.started_at.is_some_and(|at| at >= since))
 }
 
-/// One row for each recording, at most `width` columns wide where that is given.
+/// Returns a report with a row for each recording, at most `width` columns wide if that is given.
 fn report(runs: &[RunEntry], width: Option<usize>) -> Report {
     let mut table = Table::new("runs", "", COLUMNS);
     let now = Zoned::now();
@@ -139,7 +139,7 @@ fn report(runs: &[RunEntry], width: Option<usize>) -> Report {
     }
 }
 
-/// Puts the targets into the room that the other columns leave.
+/// Fits the targets into the room that the other columns leave.
 fn name_targets(table: &mut Table, runs: &[RunEntry], width: Option<usize>) {
     const TARGET: usize = 3;
     const GAP: usize = 2;
@@ -159,7 +159,7 @@ fn name_targets(table: &mut Table, runs: &[RunEntry], width: Option<usize>) {
     }
 }
 
-/// The end of a path, from a directory on where one fits: `…/pgdata`.
+/// Returns the end of a path, starting at a directory if one fits: `…/pgdata`.
 fn shortened(path: &str, room: usize) -> String {
     let length = path.chars().count();
     if length <= room {
@@ -170,7 +170,7 @@ fn shortened(path: &str, room: usize) -> String {
     format!("…{}", &tail[from..])
 }
 
-/// The time of day within this year, otherwise the date.
+/// Returns the month, day and time of day for this year, otherwise the date.
 fn local_time(at: Timestamp, now: &Zoned) -> String {
     let at = at.to_zoned(TimeZone::system());
     let format = if at.year() == now.year() { "%m-%d %H:%M" } else { "%Y-%m-%d" };
@@ -196,7 +196,7 @@ fn state_word(state: &RunState) -> &'static str {
     }
 }
 
-/// Why a recording is not complete, where that is known.
+/// Returns why a recording is not complete, if that is known.
 fn reason(state: &RunState) -> Option<String> {
     match state {
         RunState::Damaged { reason } => Some(format!("damaged: {}", first_line(reason))),

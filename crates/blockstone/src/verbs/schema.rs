@@ -1,4 +1,5 @@
-//! `blockstone schema`: the JSON schema of a document, from the types that it is written from.
+//! `blockstone schema`: the JSON schema of a document, derived from the types that it is written
+//! from.
 
 use anyhow::{Result, bail};
 use blockstone_report::render::json::schema::Document;
@@ -23,7 +24,6 @@ pub const VERB: Verb = Verb {
     ..Verb::PLAIN
 };
 
-/// The documents of all verbs.
 pub fn documents() -> impl Iterator<Item = &'static Document> {
     super::ALL.iter().flat_map(|verb| verb.documents)
 }
@@ -52,7 +52,7 @@ mod tests {
 
     use super::*;
 
-    /// Every object of the documents with its keys; those that may be absent end in `?`.
+    /// Lists every object of the documents with its keys; those that may be absent end in `?`.
     fn keys_of_all() -> String {
         let mut lines = String::new();
         for document in documents() {
@@ -97,8 +97,9 @@ mod tests {
         }
     }
 
-    /// Scripts rely on keys: within a version of a document they are only added. Then, and for a
-    /// new document, `UPDATE_EXPECTED=1 cargo test -p blockstone --lib schema` writes the list.
+    /// Scripts rely on keys: within a version of a document, keys are only added. When one is
+    /// added, and for a new document, `UPDATE_EXPECTED=1 cargo test -p blockstone --lib schema`
+    /// writes the list.
     #[test]
     fn documents_keep_their_keys() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/verbs/schema/keys.txt");
@@ -116,7 +117,7 @@ mod tests {
         assert_eq!(keys.count(), listed.lines().count());
     }
 
-    /// An alternative of an object that lists keys beside it is closed by that object.
+    /// An alternative of an object that lists keys next to it is closed by that object.
     fn assert_closed(schema: &Value, is_part: bool) {
         let Value::Object(members) = schema else {
             let parts = schema.as_array().into_iter().flatten();

@@ -1,4 +1,4 @@
-//! `blockstone size`: from the load that was measured to the hardware that it needs.
+//! `blockstone size`: derives the hardware needed from the load that was measured.
 
 mod args;
 mod chosen;
@@ -49,12 +49,12 @@ pub const VERB: Verb = Verb {
     ..Verb::PLAIN
 };
 
-/// Everything that a report says.
+/// Everything that goes into a report.
 pub struct Sized {
     pub sources: Sources,
     pub databases: Vec<Database>,
     pub question: Question,
-    /// None of a need that was stated.
+    /// `None` for a need that was stated.
     pub need: Option<Need>,
     pub percentile: String,
     pub demand: Demand,
@@ -74,7 +74,7 @@ fn run(args: &SizeArgs, context: &Context) -> Result<Exit> {
         observed(args, &question, context)?
     };
     let without = without(&databases, &question, &args.need.percentile);
-    // What a cache does to one of several databases says nothing of the others.
+    // The effect of a cache on one of several databases says nothing about the others.
     let advice = if databases.len() == 1 { sources::advice(&sources) } else { Vec::new() };
     let known = Known { advice: &advice, without: &without, ..Known::default() };
     let hardware = hardware::hold(&demand, args, known, &chosen)?;
@@ -109,7 +109,7 @@ fn run(args: &SizeArgs, context: &Context) -> Result<Exit> {
     finish(&report::report(&sized, args), context)
 }
 
-/// Only what was observed has hours.
+/// Refuses options for hours if nothing was observed.
 fn refuse_ineffective(args: &SizeArgs) -> Result<()> {
     let need = &args.need;
     let given = [
@@ -126,13 +126,13 @@ fn refuse_ineffective(args: &SizeArgs) -> Result<()> {
 }
 
 impl Sized {
-    /// The percentile that hardware is sized for: the maximum where there are too few intervals.
+    /// The percentile that hardware is sized for: the maximum if there are too few intervals.
     pub fn named(&self) -> &str {
         let of = self.need.as_ref().and_then(|it| it.hardware_iops.named(&self.percentile));
         if of.is_some() { &self.percentile } else { "max" }
     }
 
-    /// Requests that reach the disks at it.
+    /// Requests per second that reach the disks at that percentile.
     pub fn hardware_iops(&self) -> Option<f64> {
         let (reads, writes) = (self.demand.reads_per_s?, self.demand.writes_per_s?);
         Some(reads + self.question.penalty * writes)
@@ -191,7 +191,7 @@ fn observed(args: &SizeArgs, question: &Question, context: &Context) -> Result<O
     Ok((sources, databases, Some(need), demand))
 }
 
-/// Why there is no need.
+/// Explains why there is no need.
 fn nothing(observations: &[Observation], question: &Question) -> &'static str {
     let known = observations.iter().any(|it| it.hardware_iops(1.0).is_some());
     match (observations.is_empty(), known) {
@@ -208,7 +208,7 @@ fn nothing(observations: &[Observation], question: &Question) -> &'static str {
     }
 }
 
-/// At the percentile that is asked for, or the maximum where there are too few intervals for it.
+/// The need at the percentile requested, or at the maximum if there are too few intervals for it.
 fn demand(
     need: &Need,
     databases: &[Database],
@@ -224,7 +224,7 @@ fn demand(
     Ok(demand)
 }
 
-/// What remains if one of several databases is moved elsewhere.
+/// The need that remains if one of several databases is moved elsewhere.
 fn without(databases: &[Database], question: &Question, percentile: &str) -> Vec<(String, Demand)> {
     if databases.len() < 2 {
         return Vec::new();

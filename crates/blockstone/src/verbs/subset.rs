@@ -54,19 +54,19 @@ pub const VERB: Verb = Verb {
     ..Verb::PLAIN
 };
 
-/// What was done.
+/// Result of the verb.
 #[derive(Default)]
 struct Ran {
     manifest: Manifest,
-    /// Each table by itself.
+    /// The sample if each table was sampled independently.
     naive: Option<Sampled>,
     loaded: Option<Loaded>,
-    /// Where the subset lies; none where it was not kept.
+    /// Directory of the subset; `None` if it was not kept.
     dir: Option<PathBuf>,
     dry: bool,
-    /// What writing the rows would take, where none were written.
+    /// Expected cost of writing the rows, if none were written.
     expected: Option<Expected>,
-    /// Readers of the rows; none where none were read.
+    /// Number of readers of the rows; `None` if no rows were read.
     readers: Option<usize>,
     steps: Vec<(&'static str, f64)>,
     masks: Masks,
@@ -95,7 +95,7 @@ fn run(args: &SubsetArgs, context: &Context) -> Result<Exit> {
     }
 }
 
-/// Shows what is going on.
+/// Shows the progress of the current step.
 fn tell(bar: &mut Progress) -> impl FnMut(&str, u64, Option<u64>) -> bool {
     move |text, rows, of| {
         let count = |rows: u64| thousands(i64::try_from(rows).unwrap_or(i64::MAX));
@@ -161,7 +161,7 @@ fn take(args: &SubsetArgs, from: &str, bar: &mut Progress) -> Result<Ran> {
     Ok(ran)
 }
 
-/// Reads what was asked for; the rows, where they were, lie in the directory.
+/// Reads what was requested; rows, if any were read, are in the unfinished directory.
 fn read<S: SubsetSource>(
     args: &SubsetArgs,
     engine: Engine,
@@ -200,7 +200,7 @@ fn read<S: SubsetSource>(
     let transform = mask.as_ref().map(|mask| mask as &dyn Transform);
     let exported = source.export(&plan, place.dir(), args.readers.into(), transform)?;
     (manifest.files, manifest.large_objects) = (exported.files, exported.large_objects);
-    // The snapshot is not needed any more.
+    // The snapshot is no longer needed.
     drop(source);
     server::write_script(place.dir(), &manifest)?;
     manifest::write_file(place.dir(), manifest::FILE, &manifest.text()?)?;
@@ -210,10 +210,10 @@ fn read<S: SubsetSource>(
     Ok((ran, Some(place)))
 }
 
-/// More than this is no file of keys.
+/// A larger file is not a list of keys.
 const KEYS_BYTES: Bytes = Bytes::mib(1);
 
-/// What the user asked for, with the tables that it names found.
+/// Returns the settings, with the tables that the user named resolved.
 fn settings(args: &SubsetArgs, source: &mut impl SubsetSource) -> Result<Settings> {
     let choice = &args.choice;
     if let Some(path) = &choice.keys {
@@ -247,7 +247,7 @@ fn settings(args: &SubsetArgs, source: &mut impl SubsetSource) -> Result<Setting
     })
 }
 
-/// Tables that were sampled by themselves, as a plan has them.
+/// Converts a sample of independent tables to a plan.
 fn sampled_plan(sampled: &Sampled) -> Plan {
     let table = |table: &blockstone_subset::NaiveTable| blockstone_subset::TablePlan {
         source_rows: table.source_rows,
@@ -264,7 +264,7 @@ fn sampled_plan(sampled: &Sampled) -> Plan {
     }
 }
 
-/// Enters tables and keys with what the plan says of them.
+/// Adds the tables and keys to the manifest, with their figures from the plan.
 fn describe(
     manifest: &mut Manifest,
     catalogue: &Catalogue,
@@ -309,7 +309,7 @@ fn describe(
     }
 }
 
-/// A directory is not mixed with what is there.
+/// Refuses a directory that is not empty: a subset is not mixed with other files.
 fn refuse_used(dir: &Path) -> Result<()> {
     match path::names(dir) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),

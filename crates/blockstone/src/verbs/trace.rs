@@ -1,4 +1,4 @@
-//! `blockstone trace`: where the response time of statements went, from what the database wrote.
+//! `blockstone trace`: divides the response time of statements, from what the database logged.
 
 mod args;
 mod input;
@@ -86,11 +86,11 @@ fn run(args: &TraceArgs, context: &Context) -> Result<Exit> {
     finish(&report::report(&input, &asked), context)
 }
 
-/// Sizes that databases use unless they were built or created with another.
+/// Block sizes that databases use by default.
 const BLOCK: Bytes = Bytes(8 << 10);
 const INNODB_PAGE: Bytes = Bytes(16 << 10);
 
-/// The reads of a calibration.
+/// Returns the reads of a calibration.
 fn measured(name: &str, context: &Context) -> Result<Measured> {
     let recording = recordings::open(name, &context.global.runs_dir)?;
     let (dir, verb) = (recording.dir.display().to_string(), recording.manifest.verb.clone());

@@ -1,4 +1,4 @@
-//! `blockstone watch`: a host live, recorded, replayed, or once as text or as a document.
+//! `blockstone watch`: shows a host live, recorded, replayed, or once as text or as a document.
 
 mod args;
 mod export;
@@ -69,10 +69,10 @@ pub const VERB: Verb = Verb {
     ..Verb::PLAIN
 };
 
-/// Ticks of a recording that are read at once to be printed as lines.
+/// Number of ticks of a recording that are read at a time to be printed as lines.
 const PIECE_TICKS: usize = 600;
 
-/// How much of the past the screen can go back to.
+/// Time span of the past to which the screen can go back.
 const KEEP: Nanos = Nanos::millis(600_000);
 
 fn run(args: &WatchArgs, context: &Context) -> Result<Exit> {
@@ -119,7 +119,7 @@ fn run(args: &WatchArgs, context: &Context) -> Result<Exit> {
     Ok(if interrupted { Exit::Interrupted } else { exit })
 }
 
-/// Only one interval becomes a document, a table or a page.
+/// Refuses options for a document, a table or a page unless a single interval is shown.
 fn refuse_ineffective(args: &WatchArgs, global: &Global) -> Result<()> {
     if args.once {
         let table = args.csv.as_deref().filter(|name| !name.is_empty());
@@ -130,7 +130,7 @@ fn refuse_ineffective(args: &WatchArgs, global: &Global) -> Result<()> {
         }
         return Ok(());
     }
-    // Such a name would be taken for a file.
+    // The name of a table would be taken for a file.
     let table = args.csv.as_deref().filter(|name| registry::find(name).is_some());
     let streamed = Global { csv: table.map(str::to_owned), ..global.clone() };
     if let Some(option) = streamed.asks_for_report() {
@@ -149,8 +149,8 @@ fn refuse_ineffective(args: &WatchArgs, global: &Global) -> Result<()> {
     Ok(())
 }
 
-/// Watches until it is over. With `--once` it ends in a report; those of the intervals before are
-/// printed when they end.
+/// Watches until the end. With `--once` it returns a report of the last interval; the reports of
+/// earlier intervals are printed when those end.
 fn attend(
     watch: &mut Watch,
     args: &WatchArgs,
@@ -169,7 +169,7 @@ fn attend(
         show(&mut live, State::at_view(args.view.first().map(String::as_str)))?;
         return Ok(None);
     }
-    // With --record or --listen it goes on when nobody reads what it prints.
+    // With --record or --listen, it continues when its output is no longer read.
     let goes_on = args.once || args.record.is_some() || args.listen.is_some();
     let lines = args.lines || !(goes_on || sink.is_some());
     let mut outputs = Outputs::new(args, lines, sink, watch.history(), context)?;
@@ -201,7 +201,7 @@ fn attend(
     Ok(None)
 }
 
-/// Takes the next tick, and says what is not as it should be.
+/// Takes the next tick, and prints a warning about anything that is wrong with it.
 fn look(watch: &mut Watch, printer: Printer) -> Result<()> {
     let before = watch.silent().map(str::to_owned);
     watch.wait_and_look()?;
@@ -214,7 +214,7 @@ fn look(watch: &mut Watch, printer: Printer) -> Result<()> {
     Ok(())
 }
 
-/// The report of what was watched since a tick.
+/// Returns the report of the time since a tick.
 fn report_since(
     watch: &Watch,
     begin_ns: Option<u64>,
@@ -270,7 +270,7 @@ fn settings(args: &WatchArgs, global: &Global) -> Result<Settings> {
     })
 }
 
-/// The devices that are, or hold, these paths.
+/// Returns the devices that are, or contain, these paths.
 fn devices_of(paths: &[PathBuf]) -> Result<Vec<Device>> {
     let of = |path: &PathBuf| {
         let shown = path.display();
@@ -287,7 +287,8 @@ fn devices_of(paths: &[PathBuf]) -> Result<Vec<Device>> {
     paths.iter().map(of).collect()
 }
 
-/// How much of the past is needed: all of it for one report, else what the screen can show.
+/// Returns how much of the past is needed: the whole time for one report, otherwise as much as the
+/// screen can show.
 fn keep(args: &WatchArgs) -> Nanos {
     let all = args.duration.filter(|_| args.once).map_or(Nanos(0), |time| time);
     KEEP.max(Nanos(all.get().max(args.interval.get()).saturating_add(args.interval.get())))
@@ -360,8 +361,8 @@ fn replay(name: &str, args: &WatchArgs, context: &Context) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Every interval of a recording, or of a part of it, as lines or CSV. It is read piece by piece: a
-/// piece has the last tick of the one before it.
+/// Prints every interval of a recording, or of a part of it, as lines or CSV. The recording is read
+/// piece by piece; each piece includes the last tick of the one before it.
 fn replay_ticks(
     recording: &Recording,
     part: &Part,
@@ -395,17 +396,18 @@ fn replay_ticks(
     Ok(Exit::Done)
 }
 
-/// What is shown of a part of a recording.
+/// Selection of what to show of a part of a recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     pub part: &'a Part,
-    /// Without names, all views.
+    /// Names of views; if empty, all views.
     pub views: &'a [String],
-    /// Conditions on samples of sessions.
+    /// Conditions on session samples.
     pub only: &'a [Condition],
 }
 
-/// The report of what every layer did in a part of any recording's time.
+/// Returns the report of the activity of all layers in a part of a recording's time, whichever verb
+/// made it.
 pub fn report_of(recording: &Recording, asked: &Asked<'_>, global: &Global) -> Result<Report> {
     let (history, (from_ns, to_ns)) =
         interval::some(interval::read(recording, asked.part.from, asked.part.to)?)?;

@@ -1,5 +1,5 @@
-//! Attacks, played as whoever would make them: another user of the machine, who owns a directory or
-//! a role, or whoever names a file or wrote a recording.
+//! Attacks from the position of the attacker: another user of the machine who owns a directory or a
+//! role, or the author of a file name or a recording.
 
 mod copying;
 mod databases;
@@ -28,7 +28,7 @@ use super::{Place, names, phases, signal};
 
 const STRANGER: u32 = 12_345;
 
-/// Runs it, and fails if it takes longer than `limit`.
+/// Runs the command, and fails if it takes longer than `limit`.
 #[track_caller]
 pub fn within(limit: Duration, command: &mut Command) -> Ran {
     let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -49,7 +49,7 @@ pub fn within(limit: Duration, command: &mut Command) -> Ran {
     }
 }
 
-/// Whether `secret` stands in a file below `dir`, or in its name.
+/// Returns a file below `dir` that contains `secret`, or has it in its name.
 fn holds(dir: &Path, secret: &str) -> Option<PathBuf> {
     for entry in fs::read_dir(dir).unwrap().flatten() {
         let path = entry.path();
@@ -99,7 +99,7 @@ fn a_directory_of_recordings_that_others_rule_over_is_refused() {
 fn whoever_replaces_a_recording_under_way_cannot_direct_it_elsewhere() {
     require!(Root);
     let place = Place::beside();
-    // The directory above belongs to the attacker, as that of a database to its user.
+    // The parent directory belongs to the attacker, as that of a database belongs to its user.
     chown(place.scratch.path(), Some(STRANGER), None).unwrap();
     let out = place.scratch.path().join("out");
     let victim = place.runs().join("victim");
@@ -253,7 +253,7 @@ fn a_damaged_plan_of_a_grid_is_refused_and_leads_nowhere_else() {
     }
 }
 
-/// A watch that records, started by a shell that first does what `before` says.
+/// Starts a watch that records, from a shell that first runs `before`.
 fn started(place: &Place, before: &str, arguments: &str) -> (Child, PathBuf) {
     let dir = place.runs().join("watched");
     let script = format!(

@@ -1,4 +1,4 @@
-//! Bad input: one line what, one line hint, exit code 2, nothing written.
+//! Bad input: one line for the error, one line for the hint, exit code 2, nothing written.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use blockstone_testkit::{DeviceSpec, FileKind, FileSystem, LoopDevice, require, 
 
 use super::{Place, copy_binary, names};
 
-/// Runs it, checks the shape of the refusal, and returns the line that says what.
+/// Runs the command, checks the form of the refusal, and returns the line with the error.
 #[track_caller]
 pub fn refused(place: &Place, command: &mut Command) -> String {
     let before = place.left_in_data();
@@ -72,7 +72,7 @@ fn what_cannot_be_written_is_refused_before_anything_is_measured() {
         let what = refused(&place, place.command("run").args(["--html", page]).arg(&data));
         assert!(what.contains("directory"), "{what}");
     }
-    // A user without write permission, with a copy that it may execute.
+    // A user without write permission, with a copy of the binary that it may execute.
     let binary = place.file("blockstone");
     copy_binary(&binary);
     let runs = place.runs();
@@ -160,7 +160,7 @@ fn a_device_is_named_twice_unmounted_and_empty_or_refused() {
     assert!(what.contains("would destroy"), "{what}");
     let what = refused(&place, &mut twice(&mounted));
     assert!(what.contains("mounted"), "{what}");
-    // The backing file of a device without file system holds random data, whose first byte may be
+    // The backing file of a device without a file system holds random data, whose first byte may be
     // zero.
     let what = refused(&place, &mut twice(&full));
     assert!(what.contains("not empty: it holds data, at byte "), "{what}");

@@ -1,5 +1,5 @@
-//! Sequential writes through the page cache, as returned and as flushed, on a device whose rate is
-//! known.
+//! Sequential writes through the page cache, as returned and as flushed, on a device with a known
+//! rate.
 
 use blockstone_base::Bytes;
 use blockstone_testkit::{
@@ -9,8 +9,8 @@ use blockstone_testkit::{
 use super::bad_input::refused;
 use super::{Place, keeps_to_its_schema};
 
-/// The cap limits what is flushed, not what is returned. What a token bucket saved between rounds
-/// is used by the next.
+/// The cap limits what is flushed, not what is returned. Tokens that the bucket saved between
+/// rounds are used by the next round.
 #[test]
 fn writes_return_faster_than_they_are_flushed() {
     require!(Root, Loop, Blkio);

@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::bad_input::refused;
 use super::{Place, keeps_to_its_schema};
 
-/// What a run says that made tables of 8 MiB for 4 s: at 10 MB/s enough tables, and at any speed
-/// enough instants at which counters are read.
+/// Returns the document of a run that created tables of 8 MiB for 4 s: at 10 MB/s there are enough
+/// tables, and at any speed enough instants at which counters are read.
 fn made(place: &Place, target: &str) -> Value {
     let mut command = place.command("run");
     command.current_dir(place.data()).args(["--profile", "bulk-write", "--json", "--target"]);

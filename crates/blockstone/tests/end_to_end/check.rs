@@ -1,4 +1,4 @@
-//! `blockstone check`: the honest and the deceptive answer on each kind of file system, of live
+//! `blockstone check`: the honest and the deceptive answer on each kind of file system, for live
 //! processes, without privileges, and refused.
 
 mod coherence;
@@ -32,7 +32,6 @@ fn checked(path: &Path) -> Ran {
     run(Command::new(blockstone_binary()).args(["check", "direct", "--json"]).arg(path))
 }
 
-/// The class of each case.
 #[track_caller]
 fn class<'a>(document: &'a Value, case: &str) -> &'a str {
     let mut cells = document["cells"].as_array().unwrap().iter();
@@ -57,7 +56,7 @@ fn outcome(document: &Value, rule: &str) -> String {
     found["outcome"].as_str().unwrap().to_owned()
 }
 
-/// Whether btrfs buffers direct writes to files with checksums: since Linux 6.14.
+/// Whether btrfs buffers direct writes to files with checksums, as it does since Linux 6.14.
 fn btrfs_buffers() -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let mut numbers = release.split('.').map_while(|number| number.parse::<u32>().ok());
@@ -124,7 +123,7 @@ fn what_the_journal_and_memory_serve_is_never_direct() {
     assert_eq!(outcome(&document, "not-direct"), found);
 }
 
-/// An overlay whose upper layer is in this directory.
+/// Mounts an overlay whose upper layer is in this directory.
 fn overlay(layers: &Path) -> (coherence::Undo, PathBuf) {
     let [lower, upper, work, merged] =
         ["lower", "upper", "work", "merged"].map(|name| layers.join(name));
@@ -186,7 +185,7 @@ fn btrfs_is_told_apart_on_a_path_and_of_a_process() {
         let found = class(&document, &format!("{operation}/block"));
         assert_eq!(found, writes, "{operation}: {document:#}");
     }
-    // The direct path is entered, and left.
+    // The kernel enters the direct path, and leaves it.
     let mut cells = document["cells"].as_array().unwrap().iter();
     let compressed = cells.find(|cell| cell["case"] == "read-compressed/block").unwrap();
     assert_eq!(compressed["class"], "buffered");
@@ -198,7 +197,7 @@ fn btrfs_is_told_apart_on_a_path_and_of_a_process() {
     {
         let mut load = direct_writer(&dir.join("written"));
         let (ran, file) = observed(&load, &dir.join("written"));
-        // Its last dd ends by itself, and no longer keeps the file system busy then.
+        // Its last dd ends on its own, and then no longer keeps the file system busy.
         load.kill().unwrap();
         load.wait().unwrap();
         thread::sleep(Duration::from_millis(500));
@@ -208,7 +207,7 @@ fn btrfs_is_told_apart_on_a_path_and_of_a_process() {
     }
 }
 
-/// A shell whose dd writes past the page cache, over the same 3 MiB again and again.
+/// Starts a shell whose dd bypasses the page cache, writing the same 3 MiB over and over.
 fn direct_writer(path: &Path) -> Child {
     let mut shell = Command::new("sh");
     let dd = "dd if=/dev/zero of=\"$0\" bs=8K count=400 oflag=direct conv=notrunc";
@@ -216,8 +215,8 @@ fn direct_writer(path: &Path) -> Child {
     shell.stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// What is found of `path` in a process, as soon as it has done I/O: that may take a while on a
-/// busy machine.
+/// Returns the finding for `path` in a process, as soon as it has done I/O, which may take a while
+/// on a busy machine.
 #[track_caller]
 fn observed(process: &Child, path: &Path) -> (Ran, Value) {
     let name = path.parent().unwrap().canonicalize().unwrap().join(path.file_name().unwrap());
@@ -301,10 +300,10 @@ fn a_check_that_ends_at_any_moment_leaves_nothing() {
         thread::sleep(Duration::from_millis(moment));
         let sent = run(Command::new("kill").args(["-s", signal]).arg(check.id().to_string()));
         let status = check.wait().unwrap();
-        // It may be done already.
+        // It may have completed already.
         assert!(sent.code == Some(0) || status.code() == Some(0), "{status}");
     }
-    // What was killed in the moment in which a file still has its name is removed by the next.
+    // If a kill hits while a file still has its name, the next check removes the file.
     assert!(run(place.command("check").arg(place.data())).code.is_some());
     assert_eq!(place.left_in_data(), Vec::<String>::new());
 }

@@ -1,5 +1,5 @@
-//! `blockstone copy` as a user runs it: what a target must have of its source, what is refused, and
-//! what an interrupted copy leaves.
+//! `blockstone copy` as a user runs it: the attributes that a target must keep, refusals, and the
+//! state after an interruption.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -27,7 +27,7 @@ fn copy(arguments: &[&str], paths: &[&Path]) -> Ran {
     run(Command::new(blockstone_binary()).arg("copy").args(arguments).args(paths))
 }
 
-/// The document of a copy that ended with this code.
+/// Returns the document of a copy that ended with this code.
 #[track_caller]
 fn document(ran: &Ran, code: i32) -> Value {
     assert_eq!(ran.code, Some(code), "{ran:#?}");
@@ -43,7 +43,7 @@ fn bytes(seed: u64, count: usize) -> Vec<u8> {
     bytes
 }
 
-/// What a copy must keep of everything below `top`, by its name there.
+/// Describes what a copy must preserve of everything below `top`, by relative name.
 fn kept(top: &Path) -> BTreeMap<PathBuf, String> {
     let mut all = BTreeMap::new();
     let mut groups: BTreeMap<u64, PathBuf> = BTreeMap::new();
@@ -106,7 +106,7 @@ fn set_time(path: &Path, seconds: i64) {
     utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW).unwrap();
 }
 
-/// `user::rw-,user:65534:r--,group::r--,mask::r--,other::---`, as the kernel has it.
+/// Returns `user::rw-,user:65534:r--,group::r--,mask::r--,other::---` in the kernel's format.
 fn access_list() -> Vec<u8> {
     let mut list = 2_u32.to_le_bytes().to_vec();
     let none = u32::MAX;
@@ -120,7 +120,7 @@ fn access_list() -> Vec<u8> {
     list
 }
 
-/// One of everything that a directory can hold.
+/// Creates one of everything that a directory can hold.
 fn make_everything(top: &Path) {
     fs::create_dir_all(top.join("sub/empty")).unwrap();
     for (name, size) in [("0", 0), ("41", 41), ("4097", 4097), ("sub/large", (9 << 20) + 17)] {
@@ -178,7 +178,7 @@ fn a_tree_has_all_that_its_source_has() {
         found["tables"]["reasons"][0]["why"],
         "no reflink: hashes are of bytes that are read"
     );
-    // What is complete is kept; what is not there any more is copied.
+    // Complete files are kept; those that are missing are copied again.
     fs::remove_file(to.join("41")).unwrap();
     fs::remove_file(to.join("dangling")).unwrap();
     let again = document(&copy(&["--json", "--resume"], &[&from, &place.data().join("from2")]), 0);
@@ -265,7 +265,7 @@ fn links_in_the_target_lead_nowhere() {
     fs::write(from.join("sub/file"), "ours").unwrap();
     fs::write(from.join("file"), "ours").unwrap();
     fs::write(theirs.join("file"), "theirs").unwrap();
-    // Whoever may write to the target prepares it.
+    // An attacker who may write to the target prepares it.
     chown(&to, Some(NOBODY), None).unwrap();
     fs::create_dir(to.join("from")).unwrap();
     symlink(&theirs, to.join("from/sub")).unwrap();
@@ -278,7 +278,7 @@ fn links_in_the_target_lead_nowhere() {
         "{ran:#?}"
     );
     assert_eq!(kept(&theirs), before);
-    // Everything else is copied, and a link in place of a file is replaced.
+    // Everything else is copied, and a link in the place of a file is replaced.
     assert!(to.join("from/file").symlink_metadata().unwrap().is_file());
     assert_eq!(fs::read_to_string(to.join("from/file")).unwrap(), "ours");
 }
@@ -290,7 +290,7 @@ fn an_interrupted_copy_goes_on_where_it_was() {
     let content = bytes(3, 16 << 20);
     fs::write(&from, &content).unwrap();
     let mut command = Command::new(blockstone_binary());
-    // A small file is only resumable if that is asked for.
+    // A small file is resumable only on request.
     command.args(["copy", "--resume", "--rate", "16M"]).args([&from, &to]);
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(600));
@@ -332,7 +332,7 @@ fn what_is_no_file_takes_the_place_of_a_file_only_by_force() {
             assert_eq!(fs::read_to_string(&to).unwrap(), "mine", "{name}");
         }
         assert_eq!(copied(&["--force"]).code, Some(0), "{name}");
-        // A pipe that is named as a target is never replaced.
+        // A pipe given as the target is never replaced.
         let kept = if name == "pipe" { 2 } else { 0 };
         assert_eq!(copied(&["--resume"]).code, Some(kept), "{name}: it is there");
     }
@@ -464,7 +464,8 @@ fn a_database_is_read_before_the_first_round_and_around_each() {
     let runs = ["--runs-dir", runs.to_str().unwrap()];
     let compare = ["--json=1", "--against", "cp", "--db", "run:last"];
     let ran = copy(&[&compare[..], &runs].concat(), &[&from, &to]);
-    // In the version before the newest: keys, seconds and nulls of scripts written for it.
+    // The previous version of the document has the keys, seconds and nulls of scripts written for
+    // it.
     let found = ran.json();
     assert_eq!((ran.code, &found["schema"]), (Some(0), &"blockstone.copy/1".into()), "{ran:#?}");
     assert!(found["seconds"].as_f64().unwrap() > 0.0 && found["verified"].is_null(), "{found:#}");
@@ -476,7 +477,7 @@ fn a_database_is_read_before_the_first_round_and_around_each() {
         assert!(found["database_alone"][name].as_f64().unwrap() > 0.0, "{name}: {found:#}");
     }
     let rounds = found["against"].as_array().unwrap();
-    // A copy of 1 MiB is too short to say anything of a database.
+    // A copy of 1 MiB is too short to say anything about a database.
     assert!(
         rounds.iter().all(|round| round["database"]["physical_reads_per_s"].is_null()),
         "{found:#}"

@@ -1,5 +1,5 @@
-//! Devices that `--destroy` must refuse, each used or filled in its own way, and nothing of them is
-//! overwritten.
+//! Devices that `--destroy` must refuse, each used or filled in a different way, and that stay
+//! unchanged.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -33,13 +33,14 @@ fn path(device: &Path) -> &str {
     device.to_str().unwrap()
 }
 
-/// What `calibrate`, `run` and `noise` say of the device, which they leave as it is.
+/// Returns the common refusal of `calibrate`, `run` and `noise`, which must leave the device
+/// unchanged.
 #[track_caller]
 fn refused_for(place: &Place, device: &Path) -> String {
     let before = std::fs::read(device).unwrap();
     let said = ["calibrate", "run", "noise"]
         .map(|verb| refused(place, place.command(verb).arg(device).arg("--destroy").arg(device)));
-    // Each draws its own blocks, and names another one that holds data.
+    // Each draws its own blocks, so each names another block that holds data.
     let what = |said: &str| said.split_once(", at byte").map_or(said, |(what, _)| what).to_owned();
     for other in &said[1..] {
         assert_eq!(what(&said[0]), what(other));
@@ -69,13 +70,13 @@ struct Beside(Child);
 
 impl Drop for Beside {
     fn drop(&mut self) {
-        // Either call fails only when the process has ended by itself.
+        // Either call fails only if the process has already ended.
         self.0.kill().ok();
         self.0.wait().ok();
     }
 }
 
-/// Passes the guards and fails at what is checked after them.
+/// Expects that the device passes the guards, and that a later check fails.
 #[track_caller]
 fn accepted(place: &Place, device: &Path) {
     let mut command = place.command("calibrate");
@@ -106,7 +107,7 @@ fn data_only_in_the_middle_are_found() {
 fn file_systems_swap_and_partition_tables_are_named() {
     require!(Root, Loop, Xfs, Btrfs);
     let place = Place::beside();
-    // XFS needs 300 MiB at least.
+    // XFS needs at least 300 MiB.
     let spec = DeviceSpec { size: Bytes::mib(320), ..DeviceSpec::default() };
     let device = LoopDevice::create(spec).unwrap();
     for (arguments, name) in [
@@ -190,7 +191,7 @@ fn a_device_with_partitions_is_kept() {
     let place = Place::new();
     let device = blank();
     let divided = Over::new(&["--partscan"], &device.backing_file());
-    // The first device stands on the same file.
+    // The first device is backed by the same file.
     tool("losetup", &[OsStr::new("--detach"), device.device().as_os_str()]);
     tool("addpart", &[path(&divided.0), "1", "2048", "65536"]);
     let said = refused_for(&place, &divided.0);

@@ -1,5 +1,5 @@
-//! Direct I/O that a file system serves through the page cache is found by counting in the kernel,
-//! and the same load on the same file system is not suspected where it is direct.
+//! Direct I/O that a file system serves through the page cache is detected by counting in the
+//! kernel, and the same load on the same file system is not suspected if it is direct.
 
 use std::process::Command;
 
@@ -41,10 +41,10 @@ fn a_calibration_counts_what_btrfs_puts_into_the_page_cache() {
     counted(&document, "pass", "the kernel counted 0 pages");
 
     let document = place.calibrate(&["--size", "64M"], &dir).json();
-    // Older kernels write directly, and then nothing is to be found.
+    // Older kernels write directly, and then there is nothing to detect.
     if verdict(&document)["outcome"] == "fail" {
         counted(&document, "fail", "btrfs accepted O_DIRECT and used the page cache");
-        // Which headlines there are depends on how much of it there was time for.
+        // Which headlines exist depends on how much there was time for.
         let concerns = verdict(&document)["concerns"].to_string();
         assert!(!concerns.contains("max_iops"), "reads are direct: {concerns}");
     }

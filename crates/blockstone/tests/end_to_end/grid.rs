@@ -66,7 +66,7 @@ fn what_a_target_cannot_do_is_a_row_that_says_why() {
         assert_eq!(cell["impossible"].is_string(), complete == 0, "{cell:#}");
         assert!(complete == 0 || figure(cell, "transactions_per_s") > 0.0, "{cell:#}");
     }
-    // Another place, without recordings; a test has one at a time.
+    // Another place, without recordings; a test can have only one at a time.
     drop(place);
     require!(Tmpfs);
     let place = Place::beside();

@@ -1,4 +1,4 @@
-//! Nothing is lost: whatever ends a run leaves a readable recording and no test file.
+//! Nothing is lost: however a run ends, it leaves a readable recording and no test file.
 
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -79,7 +79,7 @@ fn a_device_that_fails_ends_the_run_with_what_was_measured() {
     assert!(error.contains("Input/output error"), "{error}");
 }
 
-/// A device that was fine in some phase, and failed in a later one or between two.
+/// Runs on a device that works in some phase, and fails in a later one or between two.
 fn fails_after(place: &Place, phase: &str) -> (Option<i32>, Value) {
     let size = Bytes::mib(256);
     let device = LoopDevice::create(DeviceSpec { size, ..DeviceSpec::default() }).unwrap();
@@ -105,7 +105,7 @@ fn errors_are_judged_in_the_map_of_the_cache_and_between_two_phases() {
         let evidence = verdict["evidence"].as_str().unwrap();
         assert!(evidence.contains("Input/output error"), "{phase}: {evidence}");
         assert_eq!(document["trustworthy"], false, "{phase}: {document:#}");
-        // Where fewer than half of the operations of a phase fail, the run goes on.
+        // If fewer than half of the operations of a phase fail, the run continues.
         assert!(matches!(code, Some(2 | 3)), "{phase}: {code:?}");
         let measured = &document["points"];
         assert!(measured.as_array().is_some_and(|points| !points.is_empty()), "{phase}");
@@ -123,8 +123,8 @@ fn a_full_disk_under_the_test_file_is_a_clear_error() {
     })
     .unwrap();
     let mount = device.mount_point().unwrap();
-    // Somebody takes the space between the look at it and the layout: a sparse file that fills up
-    // is what a quota or a second writer looks like from inside.
+    // Another program takes the space between the check and the layout: from inside, a sparse file
+    // that fills up looks like a quota or a second writer.
     let mut command = place.command("calibrate");
     command.args(["--size", "150M"]).arg(&mount);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();

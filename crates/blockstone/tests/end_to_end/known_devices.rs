@@ -1,4 +1,4 @@
-//! Devices whose limit the kernel enforces exactly: the limit is found within 1 %, and named.
+//! Devices whose limit the kernel enforces exactly: the limit is found to within 1 %, and named.
 
 use blockstone_base::Bytes;
 use blockstone_testkit::{
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Place, failed_rules};
 
-/// Runs in which a neighbour took the processors measure the neighbour: they are taken again.
+/// Runs in which other load took the processors measure that load, so they are repeated.
 const ATTEMPTS: usize = 3;
 
 /// Calibrates a file system on a device with `caps`.
@@ -26,8 +26,8 @@ fn calibrate(place: &Place, caps: Caps, arguments: &[&str]) -> Value {
     ran.json()
 }
 
-/// `figure` is `cap` within 1 %, and `throttled` failed with evidence that names the cap. A run
-/// that says of itself that it was disturbed is repeated; in none of them may the device pass as
+/// Expects `figure` within 1 % of `cap`, and a failed `throttled` with evidence that names the cap.
+/// A run that reports that it was disturbed is repeated; in no run may the device pass as
 /// unlimited, or the cap be exceeded by much.
 #[track_caller]
 fn found(place: &Place, caps: Caps, arguments: &[&str], figure: &str, cap: f64, named: &str) {
@@ -45,8 +45,8 @@ fn found(place: &Place, caps: Caps, arguments: &[&str], figure: &str, cap: f64, 
             return;
         }
         assert_ne!(rule(&document)["outcome"], "pass", "{:#}", rule(&document));
-        // A stall of the generator saves up to a slice of 100 ms of the cap, which is used at once
-        // when it goes on: in a second with several of them, about a quarter.
+        // A stall of the generator saves up to a slice of 100 ms of the cap, which is used
+        // immediately when it resumes: in a second with several stalls, that is about a quarter.
         assert!(value <= cap * 1.25, "{figure} {value} exceeds the cap of {cap}");
     }
 }
@@ -64,9 +64,9 @@ fn throttled(document: &Value, named: &str) {
     assert!(evidence.contains(named), "`{named}` is missing: {evidence}");
 }
 
-/// The kernel lets whole I/Os through in slices of 100 ms: of 43.7 it grants 43. A cap of 437 is
-/// named by its control file, and what such a device delivers is 430. Devices this slow leave the
-/// processors idle, so that several of them may be measured at a time.
+/// The kernel admits whole I/Os in slices of 100 ms: of 43.7 it grants 43. A cap of 437 is named by
+/// its control file, and such a device delivers 430. Devices this slow leave the processors idle,
+/// so that several of them may be measured at the same time.
 #[test]
 fn read_iops_caps_are_found() {
     require!(Root, Loop, Blkio);

@@ -1,4 +1,4 @@
-//! Files that lie get their verdict and exit code 3, and no headline; the real file beside them
+//! Deceptive files get their verdict and exit code 3, and no headline; the real file next to them
 //! gets none of these verdicts.
 
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::{Place, failed_rules};
 const SIZE: Bytes = Bytes::mib(256);
 const LIES: [&str; 5] = ["memory-test", "hole", "unwritten", "not-direct", "compressible"];
 
-/// It was condemned by `rule`, and no number is left as a headline.
+/// Asserts that `rule` condemned it, and that no number is left as a headline.
 #[track_caller]
 fn condemned(ran: &Ran, rule: &str) {
     assert_eq!(ran.code, Some(3), "{ran:#?}");

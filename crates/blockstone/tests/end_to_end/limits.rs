@@ -1,4 +1,4 @@
-//! Limits of the shell that started it: ulimit(1).
+//! Limits of the shell that started the program: ulimit(1).
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use blockstone_testkit::{blockstone_binary, run};
 
 use super::Place;
 
-/// The program with these options under `ulimit LIMIT VALUE`.
+/// Runs the program with these options under `ulimit LIMIT VALUE`.
 fn limited(place: &Place, limit: &str, value: u32, arguments: &[&str]) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("ulimit {limit} {value} && exec \"$0\" \"$@\"")]);
@@ -16,7 +16,8 @@ fn limited(place: &Place, limit: &str, value: u32, arguments: &[&str]) -> Comman
 
 const WATCH: [&str; 5] = ["watch", "--once", "--for", "200ms", "--no-bpf"];
 
-/// The least memory in KiB, to `step`, that `is_enough`: the first of these is not, the second is.
+/// Finds the least memory in KiB, to within `step`, that `is_enough`; the first bound must not be
+/// enough, the second must be.
 fn least(
     (mut too_little, mut enough): (u32, u32),
     step: u32,
@@ -29,7 +30,7 @@ fn least(
     enough
 }
 
-/// Whether a watch has this memory; if not, it says so in one line.
+/// Whether a watch runs with this memory; if not, it must say so in one line.
 fn watches_with(place: &Place, kibibytes: u32) -> bool {
     let ran = run(&mut limited(place, "-v", kibibytes, &WATCH));
     assert!(!ran.stderr.contains("panicked"), "{kibibytes} KiB: {ran:#?}");
@@ -51,11 +52,11 @@ fn without_memory_it_says_so_in_one_line() {
     let place = Place::beside();
     let ran = |arguments, kibibytes| run(&mut limited(&place, "-v", kibibytes, arguments));
     let starts = least((1_000, 1_000_000), 500, |k| ran(&["--version"], k).code == Some(0));
-    // From too little for a thread to enough.
+    // From too little for a thread up to enough.
     let enough = (starts..starts + 80_000).step_by(1_000).find(|&k| watches_with(&place, k));
     assert!(enough.is_some_and(|enough| enough > starts), "{starts} KiB to start, {enough:?}");
 
-    // A thread that has its stack needs some KiB more before it runs.
+    // A thread that has its stack needs a few KiB more before it runs.
     let has_thread = |k| !ran(&WATCH, k).stderr.contains("start a thread");
     let mut all = (starts..enough.unwrap()).step_by(1_000);
     let last = all.rfind(|&k| !has_thread(k)).expect("too little for a thread");

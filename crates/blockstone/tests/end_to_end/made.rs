@@ -1,4 +1,4 @@
-//! Recordings that tests make instead of measuring.
+//! Recordings that tests construct instead of measuring.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use blockstone_base::load::Op;
 use blockstone_record::testing::{self, RecordingBuilder, SECOND_NS, counters, schema};
 use blockstone_record::{LatencyClock, Manifest};
 
-/// Of the load generator, without errors and mismatches.
+/// Counters of the load generator, without errors and mismatches.
 static LOAD: Schema = schema("load", &counters(["completed_ops", "completed_bytes"]));
 
-/// A calibration with these loads: its labels, operations a second and latency of each.
+/// Records a calibration with these loads: label, operations per second and latency of each.
 pub fn calibration(dir: &Path, points: &[(&str, u64, u64)]) {
     let manifest = Manifest { verb: "calibrate".to_owned(), ..testing::manifest() };
     let mut recording = RecordingBuilder::new(manifest, &[&LOAD]);

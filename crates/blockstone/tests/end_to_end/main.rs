@@ -49,13 +49,13 @@ use blockstone_testkit::{Ran, ScratchDir, blockstone_binary, run};
 use serde_json::Value;
 use turn::Turn;
 
-/// A directory to measure and another for recordings, on a disk, and the turn of its test.
+/// A directory to measure and another for recordings, on a disk, and the turn of the test.
 struct Place {
     scratch: ScratchDir,
     _turn: Turn,
 }
 
-/// Verbs that make recordings or look them up.
+/// Verbs that create or look up recordings.
 const FINDS_RUNS: [&str; 11] = [
     "calibrate",
     "run",
@@ -99,7 +99,7 @@ impl Place {
         self.scratch.path().join("data")
     }
 
-    /// Where recordings go.
+    /// Directory of recordings.
     fn runs(&self) -> PathBuf {
         self.scratch.path().join("runs")
     }
@@ -114,7 +114,8 @@ impl Place {
         self.within(Command::new(blockstone_binary()), verb)
     }
 
-    /// The same in a command that was prepared to run the binary, as under a cap.
+    /// Adds the verb and its options to a command that was prepared to run the binary, for example
+    /// under a cap.
     fn within(&self, mut command: Command, verb: &str) -> Command {
         command.arg(verb);
         if FINDS_RUNS.contains(&verb) {
@@ -128,7 +129,7 @@ impl Place {
         run(self.command("calibrate").args(["--quick", "--json"]).args(arguments).arg(path))
     }
 
-    /// Starts `command` in silence and waits until the manifest of its recording is `far` enough.
+    /// Starts `command` without output and waits until `far` accepts the manifest of its recording.
     fn start(&self, command: &mut Command, far: impl Fn(&Value) -> bool) -> Child {
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let patience = Instant::now() + Duration::from_mins(1);
@@ -152,20 +153,20 @@ impl Place {
     }
 }
 
-/// Makes a copy of the program. Another process does it: programs that other tests start meanwhile
-/// inherit what is open here, and a file that is open for writing cannot be executed.
+/// Copies the program. A separate process does this: programs that other tests start meanwhile
+/// inherit open descriptors of this one, and a file that is open for writing cannot be executed.
 fn copy_binary(to: &Path) {
     let copied = run(Command::new("cp").arg(blockstone_binary()).arg(to));
     assert_eq!(copied.code, Some(0), "{copied:#?}");
 }
 
-/// Sends `child` the signal `name`, as `INT`.
+/// Sends `child` the signal `name`, for example `INT`.
 fn signal(child: &Child, name: &str) {
     let ran = run(Command::new("kill").args(["-s", name]).arg(child.id().to_string()));
     assert_eq!(ran.code, Some(0));
 }
 
-/// Phases in a manifest.
+/// Number of phases in a manifest.
 fn phases(manifest: &Value) -> usize {
     manifest["phases"].as_array().map_or(0, Vec::len)
 }
@@ -179,7 +180,7 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// Whether a `--json` document is what `blockstone schema` says of the name that it gives itself.
+/// Checks a `--json` document against the output of `blockstone schema` for the name it declares.
 fn keeps_to_its_schema(document: &Value) {
     let name = document["schema"].as_str().and_then(|name| name.strip_prefix("blockstone."));
     let (name, _) = name.unwrap().split_once('/').unwrap();
@@ -190,7 +191,7 @@ fn keeps_to_its_schema(document: &Value) {
     assert!(document["version"] == 1 || !has_null(document), "{document:#}");
 }
 
-/// From version 2 on, what was not measured says why.
+/// Whether it contains a null: from version 2 on, a missing value carries its reason instead.
 fn has_null(value: &Value) -> bool {
     match value {
         Value::Null => true,

@@ -1,4 +1,4 @@
-//! How much memory files of any content, and copies, may take.
+//! Limits of the memory that files of any content, and copies, may take.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use blockstone_testkit::{blockstone_binary, require, run};
 
 use super::{Place, attacks::within};
 
-/// What no file may have the program take.
+/// Most memory that any file may make the program take.
 const MOST: u64 = 512 << 20;
 
-/// Runs it: its exit code, its error, and the most memory that it had, in bytes.
+/// Runs the command: returns its exit code, its errors, and its peak memory in bytes.
 #[track_caller]
 fn weighed(command: &mut Command) -> (Option<i32>, String, u64) {
     let errors = tempfile::NamedTempFile::new().unwrap();
@@ -23,8 +23,8 @@ fn weighed(command: &mut Command) -> (Option<i32>, String, u64) {
     (status.code(), fs::read_to_string(errors.path()).unwrap(), peak)
 }
 
-/// Waits for it, and sees how much memory it had at most. What wait4(2) says of that is at least
-/// what this process, with all its tests, had when it started the child.
+/// Waits for the child and observes its peak memory. What wait4(2) reports is at least the memory
+/// that this process, with all its tests, had when it started the child.
 fn watched(mut child: Child) -> (ExitStatus, u64) {
     let mut peak = 0;
     loop {
@@ -36,14 +36,14 @@ fn watched(mut child: Child) -> (ExitStatus, u64) {
     }
 }
 
-/// The kernel's own mark of the most that was resident since the program began.
+/// The kernel's record of the peak resident memory since the program started.
 pub fn resident_peak_bytes(id: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
 }
 
-/// One error and one hint, and no more memory than is promised.
+/// Expects one error and one hint, and no more memory than promised.
 #[track_caller]
 fn refused_within(command: &mut Command, what: &str) {
     let (code, said, peak) = weighed(command);
@@ -134,7 +134,7 @@ fn files_that_never_end_are_refused_soon() {
     }
 }
 
-/// A control group with a limit of memory, for one program after the other.
+/// A control group with a memory limit, for one program after another.
 struct Group(PathBuf);
 
 impl Group {

@@ -1,5 +1,5 @@
-//! Random reads and writes together, on a device of which it is known what follows from either
-//! alone.
+//! Random reads and writes together, on a device whose rates in a mix follow from its limits for
+//! reads and writes alone.
 
 use std::path::Path;
 
@@ -12,7 +12,8 @@ use serde_json::Value;
 use super::bad_input::refused;
 use super::{Place, keeps_to_its_schema};
 
-/// The kernel throttles reads and writes apart, so the slower of both sets the pace of a mix.
+/// The kernel throttles reads and writes separately, so the slower of the two sets the pace of a
+/// mix.
 #[test]
 fn a_device_that_caps_reads_and_writes_apart_is_told_from_the_formula() {
     require!(Root, Loop, Blkio);
@@ -30,8 +31,8 @@ fn a_device_that_caps_reads_and_writes_apart_is_told_from_the_formula() {
     let shares: Vec<u64> = mixes.iter().map(|mix| mix["read_pct"].as_u64().unwrap()).collect();
     assert_eq!(shares, [70, 20]);
     let number = |mix: &Value, key: &str| mix[key].as_f64().unwrap();
-    // 1,000 ÷ 0.7 and 500 ÷ 0.8. Tokens that are saved while the generator stalls are used
-    // afterwards; where it stalls for long, the interval says so.
+    // 1,000 ÷ 0.7 and 500 ÷ 0.8. Tokens saved while the generator stalls are used afterwards; if it
+    // stalls for long, the interval shows it.
     for (mix, limit) in mixes.iter().zip([1_428.6, 625.0]) {
         println!("{mix}");
         for key in ["iops", "separate_iops"] {

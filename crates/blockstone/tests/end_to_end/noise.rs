@@ -1,4 +1,4 @@
-//! `blockstone noise`: beside a run in progress, interrupted, and refused.
+//! `blockstone noise`: alongside a run in progress, interrupted, and refused.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -42,7 +42,7 @@ fn noise_beside_a_run_alternates_and_compares_what_the_sessions_got() {
         assert!(row["quiet"]["value"].as_f64().unwrap() > 0.0, "{row:#}");
         assert!(row["outcome"].is_string() && row["ratio"].is_object(), "{row:#}");
     }
-    // By name: the load may have begun in the same second.
+    // Looked up by name: the load may have begun in the same second.
     let recording = document["recording"]["path"].as_str().unwrap();
     let manifest = std::fs::read(Path::new(recording).join("manifest.json")).unwrap();
     let manifest: Value = serde_json::from_slice(&manifest).unwrap();

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{Turn, failed_rules, keeps_to_its_schema};
 
-/// The five runs of the page.
+/// The five runs of the documentation page.
 const RUNS: &str = include_str!("../../../../docs/offload-counters.csv");
 
 const GIB: f64 = 1_073_741_824.0;
@@ -46,7 +46,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// A number to five digits.
+/// Asserts equality to five digits.
 #[track_caller]
 fn near(value: &Value, wanted: f64) {
     let value = value.as_f64().unwrap_or_else(|| panic!("{value} is no number"));
@@ -97,7 +97,7 @@ fn runs_that_were_measured_say_from_where_the_storage_binds() {
     near(&points[17]["throughput_bytes_per_s"], 613.67767 * GIB / 102.79);
     near(&from_counters["crossings"][0]["hosts"], 17.1871);
     near(&from_counters["crossings"][1]["hosts"], 17.3144);
-    // The document of the ledger says the same as the counters.
+    // The document of the ledger gives the same result as the counters.
     let account = offload(&["account", text(&counters), "--json"]).stdout;
     let account = file(&scratch, "account.json", &account);
     let from_document = document(&["model", "--fit", text(&account), "--cells", "6"], 0);
@@ -111,7 +111,7 @@ fn runs_that_were_measured_say_from_where_the_storage_binds() {
     }
 }
 
-/// A report of a cluster with these counters.
+/// Returns a cluster report with these counters.
 fn report(counters: &[(&str, &str)]) -> String {
     let row = |(name, total): &(&str, &str)| {
         format!("<tr><td>{name}</td><td>{total}</td><td>1.00</td></tr>\n")
@@ -183,7 +183,7 @@ fn a_report_of_which_little_is_eligible_is_struck_through() {
     assert!(printed.contains("3 copies of each write"), "{printed}");
 }
 
-/// Runs it and returns the line that says what was refused.
+/// Runs the command and returns the line that says what was refused.
 #[track_caller]
 fn refused(arguments: &[&str]) -> String {
     let ran = offload(arguments);

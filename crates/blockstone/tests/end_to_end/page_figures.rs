@@ -1,5 +1,5 @@
-//! Worked examples of a page of the documentation: each row of its table names a command and what
-//! it prints.
+//! Worked examples of a documentation page: each row of its table names a command and the figures
+//! that it prints.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,7 @@ use blockstone_testkit::{blockstone_binary, run};
 const OPENS: &str = "<!-- figures -->\n";
 const CLOSES: &str = "<!-- end of figures -->";
 
-/// What a row says: the figures that its command prints, and the command.
+/// Splits a row into the figures that its command prints, and the command.
 fn row(line: &str) -> (Vec<&str>, &str) {
     let cells: Vec<&str> = line.trim_matches(['|', ' ']).split(" | ").map(str::trim).collect();
     let [_, _, figures, command, _] = cells[..] else { panic!("five cells: {line}") };
@@ -17,7 +17,7 @@ fn row(line: &str) -> (Vec<&str>, &str) {
     (figures.split(" · ").collect(), command.unwrap_or_else(|| panic!("a command: {line}")))
 }
 
-/// The arguments of a command, of which some are quoted.
+/// Splits a command into arguments, some of which are quoted.
 fn arguments(command: &str) -> Vec<&str> {
     let mut arguments = Vec::new();
     for (index, part) in command.split('\'').enumerate() {
@@ -29,7 +29,8 @@ fn arguments(command: &str) -> Vec<&str> {
     arguments
 }
 
-/// Each command of the page, started in `dir`, prints its figures; there are `rows_min` of them.
+/// Runs each command of the page in `dir` and checks that it prints its figures; there must be at
+/// least `rows_min` commands.
 pub fn are_printed(page: &str, rows_min: usize, dir: &Path) {
     let (_, table) = page.split_once(OPENS).unwrap();
     let (table, _) = table.split_once(CLOSES).unwrap();
@@ -39,7 +40,7 @@ pub fn are_printed(page: &str, rows_min: usize, dir: &Path) {
         let (figures, command) = row(line);
         let mut program = Command::new(blockstone_binary());
         let ran = run(program.current_dir(dir).args(arguments(command)));
-        // A figure that is struck through ends with 3.
+        // A figure that is struck through makes the exit code 3.
         assert!(matches!(ran.code, Some(0 | 3)), "{command}: {ran:#?}");
         let printed = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         for figure in figures {

@@ -1,5 +1,5 @@
-//! Write rates that fall once so much is written, as those of a drive whose fast cells are full,
-//! and writing until they no longer do.
+//! Write rates that fall once a certain amount is written, as on a drive whose fast cells are full,
+//! and writing until they no longer fall.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::bad_input::refused;
 use super::{Place, keeps_to_its_schema, phases, signal};
 
-/// Of the fast cells, and of those behind them.
+/// Write rates of the fast cells and of those behind them, in bytes per second.
 const FAST: u64 = 80_000_000;
 const SLOW: u64 = 10_000_000;
 
@@ -26,7 +26,7 @@ fn rule(document: &Value) -> &Value {
     verdicts.find(|verdict| verdict["rule"] == "not-preconditioned").unwrap()
 }
 
-/// The verdict on a layout during which the write rate falls.
+/// Returns the verdict on a layout during which the write rate falls.
 fn cliff(place: &Place) -> Value {
     let spec =
         DeviceSpec { size: Bytes::mib(512), file_system: Some(FileSystem::Ext4), caps: caps(FAST) };
@@ -45,7 +45,7 @@ fn cliff(place: &Place) -> Value {
 #[test]
 fn a_write_rate_that_falls_in_the_layout_is_named() {
     require!(Root, Loop, Blkio);
-    // A machine that does other work may be slower than the first cap at all times.
+    // A machine with other load may stay below the first cap all the time.
     let verdicts = (0..3).map(|_| cliff(&Place::throttled()));
     let verdict = verdicts.inspect(|v| println!("{v}")).find(|v| v["outcome"] == "fail").unwrap();
     assert_eq!(verdict["weight"], "warns", "{verdict:#}");
@@ -69,7 +69,7 @@ fn a_write_rate_that_stays_is_no_cliff() {
     let path = device.mount_point().unwrap();
     let ran = run(command.args(["--json", "--quick", "--size", "256M"]).arg(path));
     let document = ran.json();
-    // Not known of a virtual machine; a rotating disk passes.
+    // Unknown for a virtual machine; a rotating disk passes.
     assert_ne!(rule(&document)["outcome"], "fail", "{document:#}");
 }
 
@@ -94,7 +94,7 @@ fn a_device_is_written_twice_and_then_in_rounds_until_it_settles() {
     let random: u64 = rounds.iter().map(|round| round["written_bytes"].as_u64().unwrap()).sum();
     assert_eq!(done["written_bytes"], 2 * size.get() + random, "{done:#}");
     assert!(document["summary"]["max_write_iops"].is_number(), "it was measured: {document:#}");
-    // What lies behind a virtual disk is not known, and a loop device is only a part of its disk.
+    // The disk behind a virtual disk is unknown, and a loop device is only a part of its disk.
     let verdict = rule(&document);
     let evidence = verdict["evidence"].as_str().unwrap();
     assert_ne!(verdict["outcome"], "fail", "{verdict:#}");
@@ -113,7 +113,7 @@ fn beneath_a_file_system_only_the_test_file_is_preconditioned_and_its_limit_hold
     let document = ran.json();
     let done = &document["precondition"];
     assert_eq!((&done["rounds"], &done["settled"]), (&Value::Array(vec![]), &Value::Bool(false)));
-    // The layout of the size that was asked for has no limit.
+    // The limit does not apply to the layout of the requested size.
     assert!((64 << 20..128 << 20).contains(&done["pass_bytes"].as_u64().unwrap()), "{done:#}");
     assert!(document["summary"]["max_iops"].is_number(), "{document:#}");
 }

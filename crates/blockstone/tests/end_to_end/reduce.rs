@@ -1,5 +1,5 @@
-//! `blockstone reduce` as a user runs it: counts that something else counted too, the experiment
-//! that it repeats, databases, and what goes wrong.
+//! `blockstone reduce` as a user runs it: counts that another program confirms, the experiment that
+//! it repeats, databases, and failures.
 
 mod bad_files;
 mod bad_input;
@@ -34,7 +34,7 @@ fn reduce(arguments: &[&str]) -> Command {
     command
 }
 
-/// Makes a data set below the place's data.
+/// Generates a data set below the place's data.
 fn generate(place: &Place, kind: &str, files: u32, size: &str) -> PathBuf {
     let dir = place.file(kind);
     let files = files.to_string();
@@ -43,7 +43,7 @@ fn generate(place: &Place, kind: &str, files: u32, size: &str) -> PathBuf {
     dir
 }
 
-/// What a scan said, which must be one document that keeps to its schema.
+/// Returns the output of a scan, which must be one document that conforms to its schema.
 #[track_caller]
 fn document(ran: &Ran, code: i32) -> Value {
     assert_eq!(ran.code, Some(code), "{ran:#?}");
@@ -53,7 +53,7 @@ fn document(ran: &Ran, code: i32) -> Value {
     document
 }
 
-/// The document of a scan of all of `paths` in which nothing was amiss.
+/// Returns the document of a complete scan of all of `paths` in which nothing was wrong.
 #[track_caller]
 fn scanned(arguments: &[&str], paths: &[&Path]) -> Value {
     let ran = run(reduce(&["--json"]).args(arguments).args(paths));
@@ -63,7 +63,6 @@ fn scanned(arguments: &[&str], paths: &[&Path]) -> Value {
     document
 }
 
-/// The grids of a document by size and offset.
 fn grids(document: &Value) -> BTreeMap<(u64, u64), &Value> {
     let rows = document["results"].as_array().unwrap();
     let key = |row: &Value| (number(row, "block_size"), number(row, "offset"));
@@ -86,7 +85,7 @@ fn ratio(value: &Value, name: &str) -> f64 {
     value[name].as_f64().unwrap_or_else(|| panic!("{name}: {value:#}"))
 }
 
-/// The ratio of 4K to 32K blocks with just these classes of fields masked.
+/// Returns the ratio of 4K to 32K blocks with just these classes of fields masked.
 fn masked(document: &Value, classes: &[&str]) -> Vec<f64> {
     let rows = document["masked"].as_array().unwrap();
     let these = rows.iter().filter(|row| row["masked"] == Value::from(classes.to_vec()));
@@ -96,20 +95,20 @@ fn masked(document: &Value, classes: &[&str]) -> Vec<f64> {
     found.into_values().collect()
 }
 
-/// Two ratios that are the same but for the last digits of a division.
+/// Asserts that two ratios are equal except for the last digits of a division.
 #[track_caller]
 fn same(found: f64, expected: f64) {
     assert!((found / expected - 1.0).abs() < 1e-12, "{found} is not {expected}");
 }
 
-/// Files of odd sizes, some of whose content is that of `whole` at other places.
+/// Writes files of odd sizes, some of them with content of `whole` at other offsets.
 fn odd_files(whole: &Path, dir: &Path) {
     fs::create_dir(dir).unwrap();
     let whole = fs::read(whole).unwrap();
     let sizes =
         [0, 1, 511, 512, 513, 4095, 4096, 4097, 100_000, 1 << 20, (1 << 20) + 1, (3 << 20) + 777];
     for (index, &size) in sizes.iter().enumerate() {
-        // From block limits, from sectors between them, and from no limit at all.
+        // At block boundaries, at sectors between them, and at unaligned offsets.
         let from = [0, 512, 4096, 777][index % 4] + (index << 16);
         fs::write(dir.join(format!("odd-{index:02}")), &whole[from..from + size]).unwrap();
     }
@@ -122,7 +121,7 @@ fn odd_files(whole: &Path, dir: &Path) {
     hole.set_len((5 << 20) + 1000).unwrap();
 }
 
-/// What `count.pl` counts of these files.
+/// Returns the counts of `count.pl` for these files.
 fn counted_otherwise(files: &[PathBuf]) -> BTreeMap<(u64, u64), (Vec<u64>, f64)> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/end_to_end/reduce/count.pl");
     let list = |numbers: &[u64]| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
@@ -154,7 +153,7 @@ fn every_grid_has_the_counts_that_another_program_finds() {
     }
 }
 
-/// Compares each count of each grid with another program's.
+/// Compares every count of every grid with that of another program.
 #[track_caller]
 fn counts_are_confirmed<'a>(
     found: &'a Value,
@@ -186,7 +185,7 @@ fn a_block_device_is_counted_once_under_whatever_name_and_stays_as_it_is() {
         ..DeviceSpec::default()
     })
     .unwrap();
-    // A file system has zeros, and copies of its own: of the superblock, and of this file.
+    // A file system has zeros, and duplicates of its own: of the superblock, and of this file.
     let file = device.mount_point().unwrap().join("text");
     fs::write(&file, "the same line again and again\n".repeat(200_000)).unwrap();
     fs::File::open(&file).unwrap().sync_all().unwrap();
@@ -203,7 +202,7 @@ fn a_block_device_is_counted_once_under_whatever_name_and_stays_as_it_is() {
     assert!(fs::read(path).unwrap() == before, "it is only read");
 }
 
-/// Reduction is what deduplication and compression make together, in every grid.
+/// Asserts that reduction is the product of deduplication and compression, in every grid.
 #[track_caller]
 fn reduction_is_the_product(document: &Value) {
     for (grid, row) in grids(document) {
@@ -216,10 +215,10 @@ fn reduction_is_the_product(document: &Value) {
 
 const FILES: u32 = 16;
 const BLOCKS_A_FILE: u64 = 1024;
-/// As many blocks of their own as the files of 32 GiB have that these are like.
+/// As many blocks of its own per file as the 32 GiB files have that these files resemble.
 const HEAD_BLOCKS: u64 = 2;
 
-/// What files with the same blocks behind their heads reduce by.
+/// Expected ratio of files that have the same blocks after their heads.
 fn ratio_by_head() -> f64 {
     let files = u64::from(FILES);
     let contents = BLOCKS_A_FILE - HEAD_BLOCKS + files * HEAD_BLOCKS;
@@ -330,7 +329,7 @@ fn copies_between_blocks_are_found_with_their_shift() {
     );
     let shifts = found["shifts"].as_array().unwrap();
     assert_eq!(shifts.len(), 1, "{shifts:#?}");
-    // The second file has the bytes of the first, 3,072 nearer to its beginning.
+    // The second file has the bytes of the first, shifted 3,072 bytes towards its beginning.
     let shift = &shifts[0];
     assert_eq!((&shift["original"], &shift["copy"]), (&0.into(), &1.into()));
     assert_eq!(shift["shift_bytes"], -3072);

@@ -1,4 +1,4 @@
-//! What mirroring costs, on disks whose limits the kernel enforces: the claims of `cargo xtask lab
+//! The cost of mirroring, on disks whose limits the kernel enforces: the claims of `cargo xtask lab
 //! redundancy`, smaller and shorter.
 
 use blockstone_base::Bytes;
@@ -38,7 +38,7 @@ fn measured(place: &Place, array: &DiskArray, kind: &str, redundancy: &str) -> V
         "--run-time",
         "4s",
     ]);
-    // Four times as many rows as the cache holds, and little redo beside the blocks.
+    // Four times as many rows as fit in the cache, and little redo next to the blocks.
     command.args(["--scale", "1M", "--cache", "8M", "--work-unit", "16", "--redo-size", "4M"]);
     command.args(["--torn-protection", "none", "--database-writers", "4"]);
     for disk in array.disks() {
@@ -54,8 +54,8 @@ fn figure(document: &Value, name: &str) -> f64 {
     document["summary"][name].as_f64().unwrap_or_else(|| panic!("{name}: {document:#}"))
 }
 
-/// Within a tenth: a window of four seconds holds forty of the slices in which the kernel lets I/O
-/// through, and the tests may share the processors.
+/// Asserts equality within a tenth: a window of four seconds holds forty of the slices in which the
+/// kernel admits I/O, and the tests may share the processors.
 #[track_caller]
 fn near(what: &str, seen: f64, aim: f64) {
     println!("{what}: {seen:.3}, should be {aim:.3}");
@@ -76,8 +76,8 @@ fn readers_keep_all_disks_and_writers_share_them_with_their_copies() {
     let [external, normal] =
         ["external", "normal"].map(|name| measured(&place, &array, "--writers", name));
     let ratio = |name| figure(&normal, name) / figure(&external, name);
-    // A machine that others use too gets through more or fewer writes in a window; the copies that
-    // each write has stay the same.
+    // On a shared machine, a window completes more or fewer writes; the number of copies of each
+    // write stays the same.
     let copies = |ran: &Value| figure(ran, "hardware_write_iops") / figure(ran, "write_iops");
     near("copies of a write, normal beside external", copies(&normal) / copies(&external), 2.0);
     let hardware = ratio("hardware_write_iops");

@@ -21,14 +21,14 @@ fn small(place: &Place) -> Command {
     command
 }
 
-/// Starts a long run and waits until its sessions work.
+/// Starts a long run and waits until its sessions are working.
 pub(super) fn start(place: &Place, path: &Path) -> Child {
     let mut command = place.command("run");
-    // More data than cache and no writes: the loop device would undo its shortening at a write.
+    // More data than cache, and no writes: a write would undo the truncation of the loop device.
     command.args(["--scale", "8M", "--cache", "2M", "--update-pct", "0", "--run-time", "60s"]);
     let child = place.start(command.arg(path), |manifest| phases(manifest) > 0);
-    // Those who follow the run find its socket once the files have been looked at; what is read
-    // from then on is read by sessions.
+    // Clients that follow the run find its socket once the files have been examined; all later
+    // reads are those of sessions.
     wait_until(|| {
         names(&place.runs())
             .pop()
@@ -47,7 +47,7 @@ fn wait_until(is_so: impl Fn() -> bool) {
     }
 }
 
-/// What the kernel charges to `child` for reads of storage.
+/// Returns the bytes that the kernel charges to `child` for reads from storage.
 fn read_bytes(child: &Child) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{}/io", child.id())).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix("read_bytes: "));
@@ -80,14 +80,14 @@ fn kept_files_stay() {
     assert!(left.len() == 1 && left[0].ends_with("-disk0.dat"), "{left:?}");
 }
 
-/// A run of updates on a file that an earlier run kept.
+/// Returns the command for a run of updates on a file that an earlier run kept.
 fn on_kept(place: &Place, kept: &Path, arguments: &[&str]) -> Command {
     let mut command = place.command("run");
     command.args(["--cache", "8M", "--update-pct", "100"]).args(arguments).arg(kept);
     command
 }
 
-/// Keeps the file of a run, and kills a second run on it that updates rows.
+/// Keeps the file of a run, and kills a second run that updates rows of it.
 fn keep_and_kill(place: &Place) -> PathBuf {
     let ran = run(small(place).arg("--keep").arg(place.data()));
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
@@ -116,8 +116,8 @@ fn kept_files_are_used_again_also_after_a_run_on_them_was_killed() {
     assert!(what.stderr.contains("made with --scale 1024"), "{what:#?}");
 }
 
-/// Flips a bit in the last chunk of redo but one in the file of an instance: a chunk may be as
-/// large as half the log buffer, and earlier ones may lie before the checkpoint.
+/// Flips a bit in the second-to-last chunk of redo in the file of an instance: a chunk may be as
+/// large as half the log buffer, and earlier ones may be before the checkpoint.
 fn damage_redo(file: &Path) {
     const BLOCK: usize = 4096;
     let mut bytes = std::fs::read(file).unwrap();
@@ -125,7 +125,7 @@ fn damage_redo(file: &Path) {
     let blocks = || (0..bytes.len()).step_by(BLOCK);
     let data = blocks().find(|at| bytes[*at..].starts_with(b"bstnblk1")).unwrap();
     let magic = u64::from_le_bytes(*b"bstnredo") ^ word(data + 40);
-    // By the position of the chunk that each redo block belongs to.
+    // Redo blocks by the position of their chunk.
     let chunks: BTreeMap<u64, usize> =
         blocks().filter(|at| word(*at) == magic).map(|at| (word(at + 16), at)).collect();
     let at = *chunks.values().rev().nth(1).unwrap();
@@ -194,7 +194,7 @@ fn a_device_is_used_when_named_twice_and_is_empty_afterwards() {
         command.arg(device.device()).arg("--destroy").arg(device.device());
         command
     };
-    // The backing file of a device without file system holds random data.
+    // The backing file of a device without a file system holds random data.
     let what = refused(&place, &mut twice());
     assert!(what.contains("not empty"), "{what}");
     let wiped = run(Command::new("blkdiscard").arg("-z").arg(device.device()));
@@ -289,7 +289,7 @@ fn a_killed_run_is_readable_and_the_next_removes_its_file() {
     signal(&child, "KILL");
     child.wait().unwrap();
     assert_eq!(place.left_in_data().len(), 1, "a killed run cannot remove its file");
-    // A file that was written this moment could be that of a run that just begins.
+    // A file written this very moment could be that of a run that is just starting.
     std::thread::sleep(Duration::from_millis(200));
     assert_eq!(place.manifest().unwrap()["end"]["state"], "running", "it never ended");
     let ran = run(small(&place).arg(place.data()));
@@ -336,7 +336,8 @@ fn a_snapshot_on_a_full_file_system_fails_the_run_and_the_kept_file_opens_once_t
         manifest["settings"]["reused"] == true && phases(manifest) > 0
     });
     device.fill(Bytes::mib(8)).unwrap();
-    // From then on every first write to a shared extent needs new space, and there is hardly any.
+    // From then on, every first write to a shared extent needs new space, and there is hardly any
+    // left.
     let snapshot = mount.join("snapshot");
     let copied = run(Command::new("cp").arg("--reflink=always").args([&kept, &snapshot]));
     assert_eq!(copied.code, Some(0), "{copied:#?}");
@@ -354,7 +355,7 @@ fn a_snapshot_on_a_full_file_system_fails_the_run_and_the_kept_file_opens_once_t
     assert!(ran.stderr.contains("recovered the files of an earlier run"), "{ran:#?}");
 }
 
-/// Of the reads that the database claims, the part that the kernel charged.
+/// Returns the share of the database's claimed reads that the kernel charged.
 fn charged(document: &Value) -> f64 {
     let reads = document["ledger"].as_array().unwrap().iter().find(|row| row["what"] == "reads");
     let bytes = |key: &str| {
@@ -377,9 +378,8 @@ fn databases_with_a_bounded_page_cache_read_from_the_storage() {
     let sqlite = format!("sqlite:{}", data.display());
     let bound = ["--page-cache", "16M"];
     let rest = ["--schemas=1", "--sessions=4", "--cache=8M", "--run-time=3s", "--json"];
-    // SQLite reads past the page cache. PostgreSQL has 16 MiB of it for 384 MiB of rows: one read
-    // in 24 is answered by it, and those of the upper pages of the index, which each session reads
-    // first.
+    // SQLite bypasses the page cache. PostgreSQL has 16 MiB of it for 384 MiB of rows: it serves
+    // one read in 24, and those of the upper pages of the index, which each session reads first.
     let cases = [
         (sqlite.as_str(), ["--scale=64M", "--update-pct=10"], 0.95),
         ("postgres:scratch", ["--scale=384M", "--update-pct=0"], 0.88),
@@ -404,7 +404,7 @@ fn databases_with_a_bounded_page_cache_read_from_the_storage() {
         let direct = document["verdicts"].as_array().unwrap().iter();
         let direct = direct.clone().find(|it| it["rule"] == "not-direct").unwrap();
         assert_eq!(direct["outcome"] == "pass", target == sqlite, "{direct:#}");
-        // The page cache of its files was looked at, and is no share of a machine's memory.
+        // The page cache of its files was examined, and not a share of the machine's memory.
         let verdicts = document["verdicts"].as_array().unwrap();
         let judged = verdicts.iter().find(|it| it["rule"] == "double-caching").unwrap();
         let evidence = judged["evidence"].as_str().unwrap();

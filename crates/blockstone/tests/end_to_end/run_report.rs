@@ -1,4 +1,4 @@
-//! What a run prints, keeps and says again.
+//! The output of a run, what it stores, and what `report` prints from that.
 
 mod forms;
 
@@ -20,7 +20,7 @@ fn one_run_gives_figures_report_line_and_listing() {
     keeps_to_its_schema(&document);
     let summary = &document["summary"];
     for name in ["commits_per_s", "hardware_read_iops", "physical_reads_per_cpu_s"] {
-        // A tmpfs condemns its figures; those are null then and stand apart.
+        // A tmpfs condemns its figures; these are then null and listed separately.
         let number = summary[name].as_f64().or(document["condemned"][name]["value"].as_f64());
         assert!(number.is_some_and(|number| number > 0.0), "{name}: {summary:#}");
     }

@@ -1,4 +1,5 @@
-//! What scripts rely on: the JSON document, exit codes, listings, completions, manual pages.
+//! Interfaces that scripts rely on: the JSON document, exit codes, listings, completions, manual
+//! pages.
 
 use std::process::Command;
 
@@ -24,7 +25,7 @@ fn one_run_gives_figures_report_listing_and_comparison() {
     ] {
         let value = document["summary"][name].as_f64().unwrap();
         let interval = &document["summary"][format!("{name}_interval")];
-        // On a disk whose speed wanders, a few seconds leave a latency open above: null.
+        // On a disk whose speed varies, a few seconds leave a latency without an upper bound: null.
         let high = interval[1].as_f64().unwrap_or(f64::INFINITY);
         assert!(high.is_finite() || name.contains("latency"), "{name}: {interval}");
         let low = interval[0].as_f64().unwrap();
@@ -103,7 +104,7 @@ fn verbs(parents: &[String]) -> Vec<Vec<String>> {
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let mut found = Vec::new();
     for line in listed.take_while(|line| !line.is_empty()) {
-        // Lines that go on with a description are indented further.
+        // Continuation lines of a description are indented further.
         let Some(verb) = line.strip_prefix("  ").and_then(|rest| rest.split(' ').next()) else {
             continue;
         };
@@ -116,7 +117,7 @@ fn verbs(parents: &[String]) -> Vec<Vec<String>> {
     found
 }
 
-/// How a script offers a verb.
+/// The form in which a completion script offers a verb.
 type Offer = fn(&str) -> String;
 
 #[test]

@@ -1,4 +1,4 @@
-//! `blockstone size`: from a stated need, and from a recording of a load, to hardware.
+//! `blockstone size`: hardware for a stated need, and for a load from a recording.
 
 mod examples;
 mod monitors;
@@ -83,7 +83,7 @@ fn a_machine_may_bind_before_its_volumes_and_faster_cores_save_licences() {
     }
 }
 
-/// Hours of a database on two instances: reads of both, and writes of the first.
+/// Records hours of a database with two instances: reads of both, and writes of the first.
 fn recorded(dir: &Path, name: &str, hours: u64) {
     let manifest = blockstone_record::Manifest {
         verb: "watch".to_owned(),
@@ -201,7 +201,7 @@ fn a_measured_curve_says_between_which_latencies_the_need_lies() {
     assert!(text.contains("one unit does 3,000 IOPS with a p99 of 4.01 ms"), "{text}");
     assert!(text.contains("between 1 ms and 4.01 ms, as measured at 1,000"), "{text}");
     assert!(of("500").contains("less than was measured: its p99 was 1 ms at 1,000 IOPS"));
-    // Two units: each has to do less than a unit may.
+    // Two units: each has less to do than a unit may.
     assert!(of("5000").contains("2 × disk"));
 }
 

@@ -1,4 +1,4 @@
-//! `blockstone subset` on a server of PostgreSQL, started once for all.
+//! `blockstone subset` with a PostgreSQL server that is started once for all tests.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -41,7 +41,7 @@ fn psql(server: &PostgresServer, name: &str) -> Command {
     psql
 }
 
-/// What psql answers in a database.
+/// Returns what psql prints for a statement in a database.
 fn ask(server: &PostgresServer, name: &str, text: &str) -> String {
     let ran = run(psql(server, name).args(["--command", text]));
     assert_eq!(ran.code, Some(0), "{ran:#?}");
@@ -52,7 +52,7 @@ fn empty(server: &PostgresServer, name: &str) {
     ask(server, "postgres", &format!("CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0"));
 }
 
-/// Makes a database with what a script says.
+/// Creates a database and runs a script in it.
 fn make(server: &PostgresServer, name: &str, text: &str, place: &Place) {
     empty(server, name);
     let script = place.file(&format!("{name}.sql"));
@@ -117,7 +117,7 @@ fn a_subset_is_whole_repeatable_and_grows(server: &PostgresServer, place: &Place
     ask(server, "loaded", "CREATE EXTENSION pg_visibility");
     let frozen = "SELECT all_frozen > 0 FROM public.pg_visibility_map_summary('customer')";
     assert_eq!(ask(server, "loaded", frozen), "t");
-    // The same by the script, as psql has it.
+    // The same with the script, run by psql.
     ask(server, "postgres", "CREATE DATABASE scripted");
     let mut script = psql(server, "scripted");
     let ran = run(script.args(["--file", "load.sql"]).current_dir(&dirs[0]));
@@ -257,8 +257,8 @@ fn what_cannot_be_read_is_refused_in_one_line(server: &PostgresServer, place: &P
     assert!(error.contains("subset.json"), "{error}");
 }
 
-/// Tables that are large enough for their seeds to be drawn by the server and for the rows that
-/// these need to be asked for by key, each kind of identity among them.
+/// Tables large enough that the server draws their seeds and that the rows they need are requested
+/// by key, with each kind of row identity among them.
 const LARGE: &str = "
     CREATE TABLE maker (id uuid PRIMARY KEY, twin uuid UNIQUE);
     INSERT INTO maker SELECT md5(g::text)::uuid, md5((g + 1)::text)::uuid \
@@ -301,7 +301,7 @@ fn seeds_are_drawn_by_the_server(server: &PostgresServer, place: &Place) {
     }
     assert_eq!(document["tables"]["tables"][0]["source_rows"].as_u64(), Some(30_000));
     assert_eq!(one, taken("1", "large_again").0);
-    // Of six per cent, the rows of a table that nothing references are those that win.
+    // At six per cent, the rows of a table that nothing references are those that were drawn.
     let (six, _) = taken("6", "large_six");
     assert!(one.is_subset(&six));
     ask(server, "postgres", "CREATE DATABASE large_loaded");

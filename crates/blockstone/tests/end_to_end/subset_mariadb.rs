@@ -1,4 +1,4 @@
-//! `blockstone subset` on a server of MariaDB, started once for all.
+//! `blockstone subset` with a MariaDB server that is started once for all tests.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -34,7 +34,7 @@ fn make(server: &MariadbServer, database: &str) -> String {
     server.address(database)
 }
 
-/// All files of a directory with what is in them.
+/// Returns all files of a directory with their contents.
 fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
     for dir in [dir.to_owned(), dir.join("data")] {
@@ -72,7 +72,7 @@ fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// Orphans of each key that the server knows, counted without Blockstone.
+/// Counts the orphans of each key that the server knows, without Blockstone.
 fn counted_orphans(server: &MariadbServer, database: &str) -> (usize, u64) {
     let keys = ask(
         server,
@@ -100,7 +100,7 @@ fn counted_orphans(server: &MariadbServer, database: &str) -> (usize, u64) {
     (keys.lines().count(), keys.lines().map(count).sum())
 }
 
-/// Rows of `database` that are not in `other`, of all tables.
+/// Counts rows of `database` that are not in `other`, over all tables.
 fn rows_not_in(server: &MariadbServer, database: &str, other: &str) -> u64 {
     let of = |table: &String| {
         let table = quoted(table);
@@ -137,7 +137,7 @@ fn a_subset_is_whole_repeatable_and_grows(server: &MariadbServer, place: &Place)
     assert_eq!(tables(server, "loaded"), tables(server, "source"));
     assert_eq!(rows_not_in(server, "loaded", "source"), 0);
     assert_eq!(rows_not_in(server, "loaded", "loaded_two"), 0);
-    // To the last byte.
+    // Rows must be equal to the last byte.
     let copy = "CREATE TABLE copy LIKE source.customer; INSERT INTO copy (id, region, number, \
                 country, mood, tags, note, flags, picture, born, seen, at, ratio, exact, shape, \
                 extra, tiny, letter, serial) SELECT id, region, number, country, mood, tags, note, \
@@ -268,7 +268,7 @@ fn a_killed_load_leaves_nothing_that_is_seen(server: &MariadbServer, place: &Pla
         std::thread::sleep(Duration::from_millis(wait_ms));
         child.kill().unwrap();
         let _ = child.wait().unwrap();
-        // The server ends what it was sent.
+        // The server completes the statement it was sent.
         while ask(server, "", "SELECT IS_FREE_LOCK('blockstone_subset_killed')") != "1" {
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -302,7 +302,7 @@ fn a_killed_load_leaves_nothing_that_is_seen(server: &MariadbServer, place: &Pla
     let ran = subset(&["load", place.file("two").to_str().unwrap(), "--into", &into]);
     assert!(ran.code == Some(2) && ran.stderr.contains("no load made"), "{ran:#?}");
     ask(server, "", "DROP TABLE blockstone_subset_killed.own");
-    // What an early kill leaves: no tables.
+    // An early kill leaves a staging schema without tables.
     json(&["load", place.file("two").to_str().unwrap(), "--into", &into]);
     assert_eq!(staged(server), "0");
 }
@@ -389,7 +389,7 @@ fn what_cannot_be_read_is_refused_in_one_line(server: &MariadbServer, place: &Pl
     load.args(["subset", "load"]).arg(place.file("one"));
     let error = refused(place, load.args(["--into", "postgres://nobody@127.0.0.1:1/none"]));
     assert!(error.contains("those of MariaDB"), "{error}");
-    // The destination.
+    // A refused destination.
     make(server, "elsewhere");
     ask(server, "", "GRANT ALL ON elsewhere.* TO reader@'127.0.0.1'");
     let into = from("right").replace("/source", "/elsewhere");

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::bad_input::refused;
 use super::{Place, failed_rules, keeps_to_its_schema, names};
 
-/// `--json` of a quick calibration of all `paths`.
+/// Returns the `--json` document of a quick calibration of all `paths`.
 fn calibrate(place: &Place, arguments: &[&str], paths: &[&Path]) -> Value {
     let mut command = place.command("calibrate");
     let ran = run(command.args(["--quick", "--json"]).args(arguments).args(paths));
@@ -26,7 +26,7 @@ fn verdict<'a>(document: &'a Value, rule: &str) -> &'a Value {
     verdicts.iter().find(|verdict| verdict["rule"] == rule).unwrap()
 }
 
-/// Paths of the targets, by what `wanted` says of each.
+/// Returns the paths of the targets that `wanted` selects.
 fn targets(document: &Value, wanted: impl Fn(&Value) -> bool) -> Vec<String> {
     let targets = document["targets"].as_array().unwrap().iter();
     targets.filter(|one| wanted(one)).map(|one| one["path"].as_str().unwrap().to_owned()).collect()
@@ -44,7 +44,7 @@ fn directories_are_measured_as_one_and_each_has_its_part() {
     let orion_name = orion.to_str().unwrap();
     let asked = ["--size", "32M", "--matrix", "--orion", orion_name];
     let document = calibrate(&place, &asked, &paths);
-    // A machine that others use too may condemn every cell.
+    // On a shared machine, every cell may be condemned.
     for file in ["iops.csv", "mbps.csv", "lat.csv"] {
         let text = std::fs::read_to_string(orion.join(file)).unwrap();
         assert!(text.starts_with("Large/Small"), "{file}: {text}");
@@ -81,7 +81,7 @@ fn directories_are_measured_as_one_and_each_has_its_part() {
     assert!(text.contains("are on the same device"), "{text}");
 }
 
-/// The slow one sets the pace of all, because each has the same part of the load.
+/// The slow one sets the pace of all, because each gets the same share of the load.
 #[test]
 fn the_slowest_is_named_and_limits_the_others() {
     require!(Root, Loop, Blkio);

@@ -1,4 +1,4 @@
-//! A user who may have no more threads.
+//! A user who may not start any more threads.
 
 use std::fs;
 use std::os::unix::fs::chown;
@@ -10,15 +10,15 @@ use blockstone_testkit::{require, run};
 
 use super::{Place, attacks::within, copy_binary};
 
-/// Longer than any of these takes on a busy machine; what hangs takes for ever.
+/// Longer than any of these takes on a busy machine; a hang takes forever.
 const LIMIT: Duration = Duration::from_mins(3);
 
-/// A user who has no other processes.
+/// Returns the id of a user who has no other processes.
 fn user() -> u32 {
     1_000_000 + std::process::id()
 }
 
-/// The program as that user, with this number of processes and threads at most.
+/// The program as that user, limited to this number of processes and threads.
 fn limited(place: &Place, threads: u32, arguments: &[&str]) -> Command {
     let user = user();
     let mut command = Command::new("setpriv");

@@ -1,4 +1,4 @@
-//! `blockstone trace` as a user runs it: logs of every kind, compressed and not, and what is
+//! `blockstone trace` as a user runs it: logs of every kind, compressed or not, and input that is
 //! refused.
 
 use std::fs;
@@ -110,7 +110,7 @@ fn text_document_table_and_page_say_the_same() {
     assert_eq!(sampled["response_seconds"], 16.0);
 }
 
-/// What `auto_explain` writes of a join in memory.
+/// Output of `auto_explain` for a join in memory.
 const JOINED: &str = "\
 2026-11-26 02:00:01.000 UTC [77] LOG:  duration: 6140.000 ms  plan:
 \tQuery Text: select count(*) from a join b using (k)
@@ -198,7 +198,7 @@ fn a_sql_trace_has_waits_plans_and_predictions() {
     };
     let what_if = table("--csv=what-if");
     assert!(what_if.contains("100 rows a fetch") && what_if.contains(",7900000,"), "{what_if}");
-    // 8.5 ms less 36 × 30 µs, and of the table alone 8.2 ms less 6 × 30 µs.
+    // 8.5 ms less 36 × 30 µs; for the table alone 8.2 ms less 6 × 30 µs.
     let disk = table("--csv=disk-time");
     assert!(disk.contains(",8020000,8020000,") && disk.contains(",7420000"), "{disk}");
     let tkprof = trace(&["--style", "tkprof"], &[&file]).stdout;
@@ -268,7 +268,7 @@ fn reads_stand_beside_those_of_the_device_and_not_of_memory() {
     let scratch = ScratchDir::on_disk().unwrap();
     let (file, device) = (scratch.path().join("orcl.trc"), scratch.path().join("calibration"));
     fs::write(&file, ORACLE).unwrap();
-    // Of the same size and depth as reads of the device, and before them.
+    // Two points to ignore: same size and depth as reads of the device, but listed before them.
     let points = [
         ("overhead/null", 1_000_000, 300),
         ("cache-map/4M", 500_000, 1_500),

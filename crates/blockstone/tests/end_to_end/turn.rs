@@ -1,7 +1,7 @@
-//! Which tests run at the same time. A test that measures has the machine for itself, because a
-//! neighbour would change what it finds; tests of refusals, formats, interruptions and recordings
-//! share it; those of devices that the kernel throttles share it with one another, because they
-//! leave the processors idle.
+//! Schedules tests. A test that measures has the machine to itself, because other load would change
+//! its results; tests of refusals, formats, interruptions and recordings share the machine; tests
+//! of devices that the kernel throttles share it with one another, because they leave the
+//! processors idle.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -10,15 +10,15 @@ use std::time::Instant;
 
 use blockstone_testkit::note_time;
 
-/// The right of a test to run. Each test has one; it ends when it is dropped.
+/// The right of a test to run. Each test takes one; dropping it ends the turn.
 pub struct Turn {
     kind: Kind,
     since: Instant,
-    /// It ends in the thread that took it.
+    /// Makes sure that it is dropped in the thread that took it.
     _of_this_thread: PhantomData<MutexGuard<'static, ()>>,
 }
 
-/// In the order in which they come: all tests of a kind have run before one of the next begins.
+/// Kinds in the order of execution: all tests of a kind run before one of the next begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Beside,
@@ -29,8 +29,8 @@ enum Kind {
 impl Kind {
     const ALL: [Self; 3] = [Self::Beside, Self::Throttled, Self::Alone];
 
-    /// Tests of it that run at a time. Most of those that share the machine wait for a window to
-    /// end.
+    /// Number of tests of this kind that run at the same time. Most of those that share the machine
+    /// wait for a window to end.
     const fn most(self) -> u32 {
         match self {
             Self::Beside => 6,
@@ -48,7 +48,7 @@ impl Kind {
     }
 }
 
-/// Tests by kind.
+/// Running and waiting tests by kind.
 struct Machine {
     running: [u32; Kind::ALL.len()],
     waiting: [u32; Kind::ALL.len()],
@@ -75,13 +75,15 @@ thread_local! {
 }
 
 impl Turn {
-    /// For a test that measures, or that finds something which a busy machine would change. It
-    /// waits for all tests that share the machine: these are many, and would stop for each.
+    /// For a test that measures, or whose findings would differ on a busy machine. It waits for all
+    /// tests that share the machine: there are many of them, and they would otherwise stop for
+    /// each.
     pub fn alone() -> Self {
         Self::take(Kind::Alone)
     }
 
-    /// For a test of devices that are throttled to what a processor does beside other work.
+    /// For a test of devices that are throttled to a rate that a processor handles with time to
+    /// spare.
     pub fn throttled() -> Self {
         Self::take(Kind::Throttled)
     }

@@ -27,7 +27,7 @@ use super::{Place, Turn, copy_binary, keeps_to_its_schema, names, signal};
 use terminal::Terminal;
 
 const O_DIRECT: i32 = 0o40000;
-/// There from when the first segment of a recording is complete.
+/// Present as soon as the first segment of a recording is complete.
 const FIRST_SEGMENT: &str = "series/watch.0001.parquet";
 
 fn watch(arguments: &[&str]) -> Command {
@@ -36,7 +36,7 @@ fn watch(arguments: &[&str]) -> Command {
     command
 }
 
-/// Ends a child that has no end of its own.
+/// A child that does not end on its own; killed when dropped.
 struct Ended(Child);
 
 impl Drop for Ended {
@@ -163,7 +163,7 @@ fn disks_agree_with_iostat_on_the_same_load() {
     let _turn = Turn::alone();
     let device =
         LoopDevice::create(DeviceSpec { size: Bytes::mib(64), ..DeviceSpec::default() }).unwrap();
-    // On a busy host one of the two may begin to look when the load is under way.
+    // On a busy host, one of the two may start observing after the load has begun.
     for left in (0..3).rev() {
         let (ours, theirs) = ours_and_iostat(&device);
         let reads = (ours["reads"], theirs["reads"]);
@@ -174,7 +174,7 @@ fn disks_agree_with_iostat_on_the_same_load() {
         assert_eq!(reads.0.round() as u64, 3_000);
         for (what, theirs) in theirs {
             let ours = ours[what];
-            // iostat's figures have two digits behind the point.
+            // iostat prints two decimal digits.
             let off = (ours - theirs).abs();
             assert!(off <= 0.01 * theirs.max(1.0), "{what}: {ours} of ours, {theirs} of iostat");
         }
@@ -182,7 +182,7 @@ fn disks_agree_with_iostat_on_the_same_load() {
     }
 }
 
-/// 3,000 reads and 1,000 writes of 8 KiB, as we and iostat see them in 5 s around them.
+/// Issues 3,000 reads and 1,000 writes of 8 KiB, and returns what we and iostat observe within 5 s.
 fn ours_and_iostat(
     device: &LoopDevice,
 ) -> (BTreeMap<&'static str, f64>, BTreeMap<&'static str, f64>) {
@@ -245,7 +245,7 @@ fn ours_and_iostat(
 fn a_run_of_128_readers_is_128_active_sessions_also_on_a_terminal() {
     require!(Root, Loop, Blkio);
     let place = Place::new();
-    // Slow enough that all of them wait, all the time.
+    // Slow enough that all of them wait all the time.
     let device = LoopDevice::create(DeviceSpec {
         size: Bytes::mib(256),
         file_system: Some(FileSystem::Ext4),
@@ -289,13 +289,14 @@ fn a_run_of_128_readers_is_128_active_sessions_also_on_a_terminal() {
         24,
         80,
     );
-    // From the end of the run back into its middle, and over fifteen ticks.
+    // From the end of the run back to its middle, over fifteen ticks.
     screen.until(|text| text.contains("replay"));
     screen.keys("{{{{{{{{{{++");
     let text = screen.until(|text| text.contains("over 1.") && text.contains(event));
     let sessions = sessions_on(&text).unwrap();
     assert!((126.0..=130.0).contains(&sessions), "{text}");
-    // How its waits are spread: 128 of them share 2,000 a second, so each takes about 64 ms.
+    // The distribution of its waits: 128 sessions share 2,000 reads per second, so each takes about
+    // 64 ms.
     screen.keys("h");
     let text = screen.until(|text| text.contains("p99.9"));
     assert!(text.contains("events › session/db file") && text.contains("<67.1 ms"), "{text}");
@@ -306,7 +307,7 @@ fn a_run_of_128_readers_is_128_active_sessions_also_on_a_terminal() {
     assert_eq!(screen.end(), Some(0));
 }
 
-/// Of the window of a run of 128 sessions that do nothing but read.
+/// Checks the window of a run of 128 sessions that only read.
 fn samples_agree_with_the_clock(place: &Place, dir: &str) {
     let manifest = place.manifest().unwrap();
     let phases = manifest["phases"].as_array().unwrap();
@@ -375,7 +376,7 @@ fn a_live_terminal_shows_the_host_and_leaves_it_as_it_was() {
     screen.until(|text| text.contains("drill down into"));
     screen.keys(" 3");
     screen.until(|text| text.contains("r/s") || text.contains("w/s"));
-    // Ctrl-C is a key like another while keys are read one by one.
+    // Ctrl-C is a key like any other while keys are read one by one.
     screen.keys("\x03");
     assert_eq!(screen.end(), Some(0));
     let mut narrow = Terminal::start(&mut watch(&["--interval", "200ms"]), 5, 20);
@@ -441,7 +442,7 @@ fn a_watch_that_is_killed_leaves_what_it_wrote_and_an_interrupted_one_all() {
 fn a_user_without_privileges_sees_what_it_may_and_is_told_the_rest() {
     require!(Root);
     let _turn = Turn::beside();
-    // A copy that this user may execute, wherever the binary lies.
+    // A copy that this user may execute, wherever the binary is.
     let scratch = ScratchDir::in_memory().or_else(|_| ScratchDir::on_disk()).unwrap();
     let binary = scratch.path().join("blockstone");
     copy_binary(&binary);
@@ -455,7 +456,7 @@ fn a_user_without_privileges_sees_what_it_may_and_is_told_the_rest() {
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     let document = ran.json();
     let processes = document["views"]["processes"].as_array().unwrap();
-    // Processes and disks come and go beside it: of those that stayed there are figures.
+    // Other processes and disks come and go: those that stayed have figures.
     let is_other = |row: &&Value| row["role"] != "blockstone/blockstone";
     let said = |row: &Value| row["read_bytes_per_s"]["unmeasured"] == "not permitted";
     let others: Vec<&Value> = processes.iter().filter(is_other).collect();

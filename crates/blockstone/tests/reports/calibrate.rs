@@ -1,5 +1,5 @@
-//! A calibration as a screen. `UPDATE_EXPECTED=1 cargo test -p blockstone --test reports` writes
-//! the expected texts; read the difference before committing it.
+//! A calibration on screen. `UPDATE_EXPECTED=1 cargo test -p blockstone --test reports` writes the
+//! expected texts; read the difference before committing it.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What every report of a recording keeps to.
+//! Properties that every report of a recording has.
 
 use std::collections::BTreeSet;
 
@@ -126,7 +126,7 @@ fn of_two_points_in_a_row_only_the_condemned_one_is_struck() {
         let condemned: Vec<_> =
             after.rows.iter().filter(|row| !row.condemned_by.is_empty()).collect();
         assert_eq!(condemned.len(), 1, "{name}");
-        // The point stands in the right half of the row.
+        // The point is in the right half of the row.
         let middle = after.columns.len() / 2;
         for column in 0..after.columns.len() {
             let struck = after.condemns(condemned[0], column);

@@ -1,4 +1,4 @@
-//! The documents against their schemas.
+//! Validates the documents against their schemas.
 
 use blockstone_cli::reports::documents;
 use blockstone_report::render::json::document as rendered;
@@ -12,7 +12,7 @@ pub fn schema(name: &str) -> jsonschema::Validator {
 }
 
 pub fn check(name: &str, document: &Value) {
-    // Scripts read text, so the text is what has to be valid.
+    // Scripts read text, so it is the text that has to be valid.
     let document: Value = serde_json::from_str(&document.to_string()).unwrap();
     let errors: Vec<String> = schema(name)
         .iter_errors(&document)
@@ -59,7 +59,7 @@ fn figures_are_plain_numbers_beside_their_interval() {
     let document = document(&Fixture::clean());
     assert_eq!(document["schema"], "blockstone.calibrate/1");
     assert_eq!(document["trustworthy"], true);
-    // Without --cpu there is none of this one.
+    // This figure is only available with --cpu.
     let without_cpu = |name: &&str| *name != "visits_per_core_s";
     for name in blockstone_judge::summary::NAMES.into_iter().filter(without_cpu) {
         let value = document["summary"][name].as_f64().unwrap_or_else(|| panic!("{name}"));

@@ -1,5 +1,5 @@
-//! A calibration as it comes out of a virtual disk with a ceiling near 80,000 reads a second. All
-//! numbers come from one seed, so renderings of it can be compared word for word.
+//! A calibration as it results from a virtual disk with a ceiling near 80,000 reads per second. All
+//! numbers are derived from one seed, so its renderings can be compared word for word.
 
 use blockstone_base::Capability;
 use blockstone_base::column::Schema;
@@ -34,7 +34,7 @@ static HOST: Schema = schema(
 );
 static BLOCK: Schema = schema("block", &counters(["busy_ns"]));
 
-/// A recording on disk, removed with this, and what was found in it.
+/// A recording on disk, which is removed with this value, and its findings.
 pub struct Fixture {
     pub recording: Recording,
     pub findings: Findings,
@@ -42,7 +42,7 @@ pub struct Fixture {
 }
 
 impl Fixture {
-    /// One of each kind.
+    /// Returns one fixture of each kind.
     pub fn all() -> [Self; 4] {
         [Self::clean(), Self::condemned(), Self::interrupted(), Self::preconditioned()]
     }
@@ -52,12 +52,12 @@ impl Fixture {
         Self::ended(End::Complete, usize::MAX)
     }
 
-    /// Ctrl-C after the random reads.
+    /// Interrupted by Ctrl-C after the random reads.
     pub fn interrupted() -> Self {
         Self::ended(End::Interrupted { signal: "SIGINT".to_owned() }, 20)
     }
 
-    /// The file lay in memory: every number is condemned.
+    /// The file was in memory: every number is condemned.
     pub fn condemned() -> Self {
         let mut fixture = Self::clean();
         for point in &mut fixture.findings.points {
@@ -82,7 +82,7 @@ impl Fixture {
         fixture
     }
 
-    /// Of a file that was written twice, then at random in rounds until the rate had settled.
+    /// On a file that was written twice, then at random in rounds until the rate had settled.
     pub fn preconditioned() -> Self {
         let mut fixture = Self::clean();
         let rates =
@@ -100,7 +100,7 @@ impl Fixture {
         fixture
     }
 
-    /// With random reads and writes together.
+    /// With additional points for random reads and writes together.
     pub fn mixed() -> Self {
         let mut fixture = Self::clean();
         let rates = [("mix/100:0", 79_300.0), ("mix/0:100", 99_100.0), ("mix/70:30", 84_800.0)];
@@ -146,7 +146,7 @@ fn flushes() -> Vec<Flush> {
     rounds.map(flush).collect()
 }
 
-/// Start of labels, and for each label its end and the operations a second (of large reads MB/s).
+/// Prefixes of labels, each with suffixes and their operations per second (MB/s for large reads).
 const RATES: &[(&str, &[(&str, f64)])] = &[
     ("", &[("overhead/null", 4_100_000.0), ("layout", 1_210.0), ("reference", 25_430.0)]),
     ("random-read/psync/x", &[("1", 25_430.0), ("2", 38_900.0), ("4", 47_200.0), ("8", 56_100.0)]),
@@ -180,7 +180,8 @@ fn points() -> Vec<Point> {
     labels.map(|(label, rate)| point(&label, rate)).collect()
 }
 
-/// What came of the load of this label. In a closed loop Little's law gives the mean latency.
+/// Returns the point of the load with this label. In a closed loop, Little's law gives the mean
+/// latency.
 fn point(label: &str, rate: f64) -> Point {
     let Phase { label, group, load, background, .. } = testing::point(label);
     let mut load = load.unwrap();
@@ -260,7 +261,7 @@ fn histogram(label: &str, median_ns: f64, samples: u64) -> LatencyHistogram {
 }
 
 fn latency(histogram: &LatencyHistogram) -> Latency {
-    // Sixteen parts of a window that are alike.
+    // Sixteen equal parts of a window.
     let part: Buckets = histogram.buckets().map(|(ns, count)| (ns, count.div_ceil(16))).collect();
     let quantile = |q| histogram.quantile(q, &[&part; 16], 800_000_000);
     Latency {
@@ -283,7 +284,7 @@ fn estimate(value: f64, half: f64, samples: u64) -> Estimate {
     Estimate { value, low, high, samples, duration_ns: 800_000_000 }
 }
 
-/// The figures: name, title, unit, and the point each is read from.
+/// The figures: name, title, unit, and the point from which each is read.
 const FIGURES: [[&str; 4]; 16] = [
     ["max_iops", "Most random reads a second", "IOPS", "confirm/max-iops"],
     ["max_mbps", "Most megabytes read a second", "MB/s", "large-read/sequential/x4"],
@@ -370,7 +371,7 @@ fn verdicts(manifest: &Manifest) -> Vec<Verdict> {
     all
 }
 
-/// One phase a point, a second each, and the reference twice more later on.
+/// Records one phase of a second per point, and the reference twice more later on.
 fn recorded(points: &[Point], end: End) -> RecordingBuilder {
     let mut recording = RecordingBuilder::new(manifest(end), &[&SERIES, &PROCESS, &HOST, &BLOCK]);
     recording.tick_ns = SECOND_NS / 20;
@@ -392,7 +393,7 @@ fn recorded(points: &[Point], end: End) -> RecordingBuilder {
     recording
 }
 
-/// The counters of a phase, at the rates that the point says.
+/// Records the counters of a phase, at the rates of the point.
 fn count(recording: &mut RecordingBuilder, point: &Point) {
     let iops = point.iops.value;
     let (ops, bytes) = (iops as u64, (point.mb_per_s.value * 1e6) as u64);

@@ -1,4 +1,4 @@
-//! A workload run as screen, document, page and line.
+//! A workload run rendered as a screen, a document, a page and a line.
 
 use blockstone_base::rng::Rng;
 use blockstone_base::table::{Measure, Merge, Row, Table, Value as Cell};
@@ -55,7 +55,7 @@ impl Run {
     }
 }
 
-/// Reports of all forms of runs.
+/// Returns the reports of all forms of runs.
 pub fn reports() -> Vec<Report> {
     let forms = [matrix(), noise(), readers(), order_entry(SHARES), bulk_write()];
     let forms = forms.iter().map(|fixture| found(fixture, None).report());
@@ -210,7 +210,7 @@ fn the_first_picture_is_sessions_by_wait_class_with_reads_writes_and_commits_bel
     let colors: Vec<Color> = sessions.layers.iter().map(|layer| layer.color).collect();
     assert!(colors.starts_with(&[Color::Cpu]), "{colors:?}");
     assert!(colors.contains(&Color::UserIo) && colors.contains(&Color::Commit), "{colors:?}");
-    // All that sessions did adds up to the database time: 15.6 of them were active.
+    // The activities of sessions add up to the database time: 15.6 sessions were active.
     let layers = sessions.layers.iter().map(|layer| {
         let values: Vec<f64> = layer.form.points().iter().filter_map(|point| point.y).collect();
         values.iter().sum::<f64>() / values.len() as f64
@@ -225,7 +225,8 @@ fn the_first_picture_is_sessions_by_wait_class_with_reads_writes_and_commits_bel
     }
 }
 
-/// What a window chosen on the page of a run changes: all that is made of counters and latencies.
+/// Tables that change with the window chosen on the page of a run: those made of counters and
+/// latencies.
 const FOLLOW: [&str; 13] = [
     "load",
     "top-events",
@@ -257,8 +258,8 @@ fn slices_of_time_have_the_tables_that_the_page_shows() {
     assert_eq!(follow, FOLLOW);
 }
 
-/// The healthy sessions, working now and then, each object in its own time; waits are counted in
-/// other ticks than the ones in which they take their time.
+/// The healthy sessions, working intermittently, each object at times of its own; waits are counted
+/// in different ticks from those that contain their time.
 fn uneven(seed: u64) -> RecordingBuilder {
     const OBJECTS: &[(&str, &[&str], &[&str])] = &[
         (
@@ -310,7 +311,7 @@ fn uneven(seed: u64) -> RecordingBuilder {
                 if *probe == "event" {
                     work = draw();
                 }
-                // Sessions are in calls for longer than in waits.
+                // Sessions spend more time in calls than in waits.
                 let calls = if *column == "db_time_ns" { 8 } else { 1 };
                 let unit = calls * (1_000_000 + 37_000 * place as u64);
                 let mut stands = 1_000;
@@ -338,8 +339,8 @@ fn names(table: &Table, row: &Row) -> Vec<Cell> {
     cells.filter(|(column, _)| column.merge == Merge::Key).map(|(_, cell)| cell.clone()).collect()
 }
 
-/// What an estimated rate is without its estimation: all that was counted ÷ the window. Null where
-/// the table does not say.
+/// Returns an estimated rate without the estimation: the count ÷ the window. `None` if the table
+/// does not contain it.
 fn plain(table: &Table, row: &Row, estimate: &Estimate) -> Option<f64> {
     let rate = |estimate: &Estimate| estimate.samples as f64 * 1e9 / estimate.duration_ns as f64;
     if table.name != "load-profile" {
@@ -350,7 +351,7 @@ fn plain(table: &Table, row: &Row, estimate: &Estimate) -> Option<f64> {
     Some(row[2].number()? * rate(commits))
 }
 
-/// Compares each table of findings over all slices of its window with the one that the page shows
+/// Compares each table of findings, over all slices of its window, with the one that the page shows
 /// first, and counts the numbers that agree. Views have a test of their own.
 fn check_slices(run: &Run) -> usize {
     let report = run.report();
@@ -370,7 +371,7 @@ fn check_slices(run: &Run) -> usize {
                 let (whole, off) = match &row[index] {
                     Cell::Number(number) => (*number, 1e-6),
                     Cell::Estimate(estimate) if estimate.is_lower_bound() => (estimate.value, 1e-3),
-                    // Of a rate that never changes, the estimate is off by its last unit.
+                    // For a rate that never changes, the estimate is off in its last unit.
                     Cell::Estimate(estimate) => match plain(table, row, estimate) {
                         Some(rate) => (rate, 1e-6),
                         None => (estimate.value, 1e-3),

@@ -154,14 +154,14 @@ pub struct PreconditionArgs {
     pub precondition_round: Nanos,
 }
 
-/// The length of a round.
+/// Parses the length of a round.
 fn round(text: &str) -> Result<Nanos, String> {
     let length: Nanos = text.parse().map_err(|error| format!("{error}"))?;
     let bounds = Nanos::millis(1_000)..=Nanos::millis(3_600_000);
     bounds.contains(&length).then_some(length).ok_or_else(|| "it is not between 1s and 1h".into())
 }
 
-/// How many of 100 operations are reads, of `70:30`.
+/// Parses a mix such as `70:30` and returns how many of 100 operations are reads.
 fn mix(text: &str) -> Result<u32, String> {
     let (reads, writes) = text.split_once(':').ok_or("it has no colon: write 70:30")?;
     let part = |text: &str| text.parse::<u32>().map_err(|error| format!("{text}: {error}"));

@@ -1,4 +1,4 @@
-//! What a calibration reports: how fast the storage is, at what latency, and whether to believe it.
+//! Report of a calibration: how fast the storage is, at what latency, and whether to believe it.
 
 mod charts;
 mod mixes;
@@ -61,34 +61,36 @@ const GROUPS: &Groups = &[
     ("a CPU-second", &[("cached", "visits_per_core_s")]),
 ];
 
-/// The keys of the document.
+/// JSON document of a calibration.
 #[derive(Serialize, JsonSchema)]
 #[schemars(transform = document::summary_of(&ABOUT))]
 pub struct CalibrateDocument<'a> {
     #[serde(flatten)]
     common: Common<'a>,
-    /// One for each label, in the order in which they were first measured; repeats are pooled.
+    /// One point for each label, in the order in which they were first measured; repeats are
+    /// pooled.
     points: &'a [Point],
-    /// How far the reference point moved: (greatest − least) ÷ mean of its windows.
+    /// Movement of the reference point: (greatest − least) ÷ mean of its windows.
     drift_ratio: Option<f64>,
-    /// How long flushes take by what was written before them; null where that was not measured.
+    /// Latency of flushes by the amount written before them; null if that was not measured.
     flush_slope: Option<&'a FlushSlope>,
-    /// Sequential writes through the page cache, beside direct ones; null without
+    /// Sequential writes through the page cache, compared with direct ones; null without
     /// `--buffered-writes`.
     buffered_write: Option<&'a BufferedWrite>,
-    /// Visits of cached blocks; null without `--cpu`.
+    /// Rate of visits to cached blocks; null without `--cpu`.
     cached_visits: Option<&'a CachedVisits>,
     /// Mixes of random reads and writes; empty without `--mix`.
     mixes: Vec<mixes::MixDocument>,
-    /// What was written before anything was measured; null without `--precondition`.
+    /// Writes before the measurement that bring the storage to a steady state; null without
+    /// `--precondition`.
     precondition: Option<&'a Precondition>,
-    /// The file that was read and written; null where there were several.
+    /// File that was read and written; null if there were several.
     file: Option<&'a FileEvidence>,
-    /// The targets that were measured as one; empty for one.
+    /// Targets that were measured as one; empty for a single target.
     targets: Vec<targets::TargetDocument<'a>>,
 }
 
-/// Names of its own tables.
+/// Names of the tables that only this verb has.
 pub const TABLES: &[&str] = &[
     "precondition-rounds",
     "mixes",
@@ -110,7 +112,6 @@ pub const TABLES: &[&str] = &[
     "target-shares",
 ];
 
-/// The report of a calibration and its findings.
 pub fn report(recording: &Recording, findings: &Findings) -> Result<Report> {
     let manifest = &recording.manifest;
     Ok(Report {
@@ -133,7 +134,7 @@ pub fn report(recording: &Recording, findings: &Findings) -> Result<Report> {
     })
 }
 
-/// The triple of Oracle's `CALIBRATE_IO`, or why there is none.
+/// Returns the triple of Oracle's `CALIBRATE_IO`, or why there is none.
 fn headline(manifest: &Manifest, findings: &Findings) -> Headline {
     let condemned_by = select::headline_condemned_by(findings);
     if !condemned_by.is_empty() {
@@ -150,7 +151,7 @@ fn headline(manifest: &Manifest, findings: &Findings) -> Headline {
 fn cards(findings: &Findings) -> Vec<Card> {
     let known = recorded::places(GROUPS)
         .filter_map(|place| Some(card(findings, place, select::figure(findings, place.2)?)));
-    // A newer judge may know more figures than the list above.
+    // A newer judge may have figures that the list above lacks.
     let placed = |name: &str| recorded::places(GROUPS).any(|(_, _, known)| known == name);
     let others = findings.summary.iter().filter(|(name, _)| !placed(name));
     known.chain(others.map(|(name, figure)| card(findings, ("", "", name), figure))).collect()
@@ -222,7 +223,7 @@ fn sections(recording: &Recording, findings: &Findings) -> Result<Vec<Section>> 
     Ok(sections)
 }
 
-/// What was measured of a file or device, where that was not all of it.
+/// Returns the part of a file or device that was measured, if it was not all of it.
 fn part(manifest: &Manifest) -> Option<String> {
     let set = manifest.parameters::<CalibrateParameters>();
     set.asked_span_bytes.flatten().or(set.offset_bytes)?;

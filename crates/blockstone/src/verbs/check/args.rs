@@ -1,4 +1,4 @@
-//! The options of `check`; each check declares its own beside what it does.
+//! The options of `check`; each check declares its own options next to its code.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,9 +30,9 @@ pub struct CheckArgs {
     pub path: Option<PathBuf>,
 }
 
-/// For how long a process is observed.
+/// Default time for which a process is observed.
 const DURATION: Nanos = Nanos::millis(5_000);
-/// Longer observations are what a watch is for.
+/// Longest time for which a process is observed; longer observations are the purpose of `watch`.
 const DURATION_MAX: Nanos = Nanos::millis(3_600_000);
 
 /// A process that runs already.

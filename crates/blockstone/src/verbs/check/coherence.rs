@@ -32,13 +32,13 @@ pub const CHECK: Check = Check {
     quick,
 };
 
-/// Ranks of one process.
+/// Most paths, and thus ranks, in one process.
 const PATHS_MAX: usize = 8;
 const PATIENCE: Nanos = Nanos::millis(5_000);
 const PATIENCE_MAX: Nanos = Nanos::millis(600_000);
 const ROUNDS: u32 = 50;
 const FREE_RUN: Duration = Duration::from_millis(500);
-/// Without the waits for writes that are not seen.
+/// Time limit, not counting the waits for writes that do not become visible.
 const LIMIT: Duration = Duration::from_mins(1);
 
 const QUICK_ROUNDS: u32 = 5;
@@ -46,7 +46,7 @@ const QUICK_PATIENCE: Duration = Duration::from_millis(50);
 const QUICK_FREE_RUN: Duration = Duration::from_millis(50);
 const QUICK_LIMIT: Duration = Duration::from_secs(3);
 
-/// What launchers call the rank of a process, and how many there are.
+/// Environment variables of launchers: the rank of a process, and the number of ranks.
 const LAUNCHERS: [(&str, &str); 4] = [
     ("SLURM_PROCID", "SLURM_NTASKS"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
@@ -143,7 +143,7 @@ fn run(args: &CoherenceArgs, progress: &mut Progress) -> Result<Part> {
         }
         plan.paths = paths;
         let (meeting, is_launched) = meeting(args, address)?;
-        // The launcher gathers what all ranks print.
+        // The launcher gathers the output of all ranks.
         printed_elsewhere = is_launched && meeting.rank > 0;
         of_hosts(&plan, &meeting, progress)?
     } else {
@@ -156,7 +156,7 @@ fn run(args: &CoherenceArgs, progress: &mut Progress) -> Result<Part> {
     Ok(Part { printed_elsewhere, ..part(findings) })
 }
 
-/// Where ranks meet, and whether a launcher started them.
+/// Returns where ranks meet, and whether a launcher started them.
 fn meeting(args: &CoherenceArgs, address: &str) -> Result<(Meeting, bool)> {
     let variable = |name: &str| std::env::var(name).ok()?.parse::<u32>().ok();
     let launched = LAUNCHERS.iter().find_map(|(rank, ranks)| {
@@ -179,7 +179,7 @@ fn meeting(args: &CoherenceArgs, address: &str) -> Result<(Meeting, bool)> {
     Ok((Meeting { address: address.to_owned(), rank, ranks }, launched.is_some()))
 }
 
-/// On one path: two descriptors. What is not a directory would have to be written to.
+/// Checks one path with two descriptors. Anything but a directory would have to be written to.
 fn quick(path: &Path, progress: &mut Progress) -> Result<Part> {
     if !path.is_dir() {
         let subject = path.display().to_string();
@@ -283,7 +283,7 @@ fn identity(findings: &CoherenceFindings) -> Vec<String> {
     lines
 }
 
-/// The answer in a sentence.
+/// Returns the answer as a sentence.
 fn answer(findings: &CoherenceFindings) -> (String, Tone) {
     let tried = findings.cells.iter().filter(|cell| cell.class != Class::Unknown);
     let total = tried.clone().count();

@@ -1,4 +1,4 @@
-//! `check direct`: whether I/O that asks to bypass the page cache does.
+//! `check direct`: whether I/O that requests to bypass the page cache really does so.
 
 mod tables;
 
@@ -76,7 +76,7 @@ fn run(args: &DirectArgs, progress: &mut Progress) -> Result<Part> {
     Ok(part(of_processes(&processes, progress)?))
 }
 
-/// The processes of a server on this machine, with its settings.
+/// Finds the processes of a database server on this machine, with its settings.
 fn server(address: &str, duration: Duration) -> Result<Processes> {
     let subject = without_password(address);
     if address.starts_with("run:") {
@@ -190,7 +190,7 @@ fn identity(findings: &DirectFindings) -> Vec<String> {
     lines
 }
 
-/// The answer in a sentence, by what was expected to be direct.
+/// Returns the answer as a sentence, from the I/O that was expected to be direct.
 fn answer(findings: &DirectFindings) -> (String, Tone) {
     let classes: Vec<Class> = findings.expected().map(|(_, class)| class).collect();
     let count = |wanted: Class| classes.iter().filter(|class| **class == wanted).count();

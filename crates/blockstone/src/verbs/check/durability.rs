@@ -37,13 +37,13 @@ pub const CHECK: Check = Check {
     quick: |path, progress| {
         let seed = recordings::draw_seed();
         let mut part = part(&examine(path, seed, Effort::Quick, progress)?);
-        // That a short look does not decide is no failure of all checks.
+        // A quick check that does not decide is not a failure of all checks.
         part.partial = false;
         Ok(part)
     },
 };
 
-/// How long writers go on where no power is cut.
+/// How long writers run if no power is cut.
 const DURATION: Nanos = Nanos::millis(3_600_000);
 const DURATION_MAX: Nanos = Nanos::millis(7 * 24 * 3_600_000);
 
@@ -129,7 +129,7 @@ fn names<T: Copy>(all: &[T], name: fn(T) -> &'static str) -> PossibleValuesParse
     PossibleValuesParser::new(all.iter().map(|&one| name(one)))
 }
 
-/// Those that were named, or all.
+/// Returns the values that were named, or all.
 fn chosen<T: Copy>(all: &[T], name: fn(T) -> &'static str, wanted: &[String]) -> Vec<T> {
     let is_wanted = |one: &T| wanted.is_empty() || wanted.iter().any(|it| it == name(*one));
     all.iter().copied().filter(is_wanted).collect()
@@ -172,7 +172,7 @@ fn run(args: &DurabilityArgs, progress: &mut Progress) -> Result<Part> {
             methods: &methods,
             patterns: &patterns,
             duration: Duration::from_nanos(duration.get()),
-            // A run has a number, and none is 0.
+            // A run has a number, which is never 0.
             id: seed.max(1),
         },
         progress,

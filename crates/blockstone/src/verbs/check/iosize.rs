@@ -1,4 +1,4 @@
-//! `check iosize`: in which sizes programs ask for I/O, and in which the device gets it.
+//! `check iosize`: the sizes in which programs request I/O, and those in which the device gets it.
 
 mod tables;
 
@@ -145,7 +145,7 @@ fn numbers(flow: &Flow) -> Numbers {
     }
 }
 
-/// From `/proc/PID/io`.
+/// Describes the reads and writes that `/proc/PID/io` counts.
 fn second_best(charged: &Charged) -> String {
     let mean = |bytes: u64, calls: u64| match calls {
         0 => "none".to_owned(),
@@ -175,7 +175,7 @@ fn identity(findings: &IosizeFindings) -> Vec<String> {
     vec![parts.join(" · ")]
 }
 
-/// The answer in a sentence: of all files together, or of each thing that was tried.
+/// Returns the answer as a sentence: for all files together, or for each case that was tried.
 fn answer(findings: &IosizeFindings) -> (String, Tone) {
     if !findings.kernel.is_full() {
         return ("cannot tell sizes: they are not counted".to_owned(), Tone::Warning);
@@ -210,8 +210,8 @@ fn answer(findings: &IosizeFindings) -> (String, Tone) {
     (text, Tone::Plain)
 }
 
-/// In each direction, the file that has at least half of the bytes, or all together: a command also
-/// reads its libraries. Of a path, each thing that was tried.
+/// For each direction, the file that has at least half of the bytes, or else all files together: a
+/// command also reads its libraries. If the check was made on a path, each case that was tried.
 fn headlines(findings: &IosizeFindings) -> Vec<(String, &Flow)> {
     if findings.total.is_empty() {
         return findings.flows.iter().map(|flow| (flow.path.clone(), flow)).collect();
@@ -227,7 +227,7 @@ fn headlines(findings: &IosizeFindings) -> Vec<(String, &Flow)> {
         }
     };
     let bytes: u64 = findings.total.iter().map(|flow| flow.asked_bytes).sum();
-    // What a command says on its standard error is beside the point.
+    // What a command writes to its standard error is beside the point.
     let counts = |flow: &&Flow| flow.asked_bytes * 50 >= bytes;
     findings.total.iter().filter(counts).map(of).collect()
 }

@@ -1,4 +1,4 @@
-//! `check metadata`: what operations on names and inodes cost, and where their answers come from.
+//! `check metadata`: the cost of operations on names and inodes, and the source of their answers.
 
 mod tables;
 
@@ -34,12 +34,12 @@ pub const CHECK: Check = Check {
     quick,
 };
 
-/// The sizes of directories that are tried on the way to the last.
+/// The first directory size that is tried, and the factor from each size to the next.
 const LEAST_FILES: u64 = 1_000;
 const STEP: u64 = 10;
-/// For one operation of one size.
+/// Time limit for one operation at one size.
 const LIMIT: Duration = Duration::from_secs(2);
-/// What is written to a file that is made durable.
+/// Most bytes written to a file that is made durable.
 const CONTENT_MAX: u64 = 1 << 20;
 
 const CACHES: [Choice<Caches>; 2] = [
@@ -86,7 +86,7 @@ struct MetadataArgs {
     drop_caches: Option<Caches>,
 }
 
-/// A number of files: digits, and `k` or `M` for thousands and millions.
+/// Parses a number of files: digits, with `k` or `M` for thousands and millions.
 fn files(text: &str) -> Result<u64, String> {
     let (digits, factor) = match text.strip_suffix(['k', 'K']) {
         Some(digits) => (digits, 1_000),
@@ -116,14 +116,14 @@ fn run(args: &MetadataArgs, progress: &mut Progress) -> Result<Part> {
     Ok(part(&of_path(&args.path, recordings::draw_seed(), &settings, progress)?))
 }
 
-/// 1,000, ten times as many and so on, and the last.
+/// Returns 1,000, ten times that and so on, and finally `files`.
 fn sizes(files: u64) -> Vec<u64> {
     let powers = std::iter::successors(Some(LEAST_FILES), |size| size.checked_mul(STEP));
     powers.take_while(|size| *size < files).chain([files]).collect()
 }
 
 fn quick(path: &Path, progress: &mut Progress) -> Result<Part> {
-    // A file or a device is only read.
+    // Files and devices are only read.
     if !path.is_dir() {
         return Ok(part(&MetadataFindings {
             subject: path.display().to_string(),
@@ -211,7 +211,8 @@ fn identity(findings: &MetadataFindings) -> Vec<String> {
     vec![format!("{} · {device} · {threads}", findings.file_system)]
 }
 
-/// The answer in a sentence: the cost of the durable operation, what memory answered, what grows.
+/// Returns the answer as a sentence: the cost of the durable operation, what memory answered, what
+/// grows.
 fn answer(findings: &MetadataFindings) -> (String, Tone) {
     let Some(largest) = findings.cells.iter().map(|cell| cell.files).max() else {
         return ("no directory, no metadata".to_owned(), Tone::Plain);

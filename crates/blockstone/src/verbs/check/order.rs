@@ -34,7 +34,7 @@ pub const CHECK: Check = Check {
 };
 
 const ROUNDS: u32 = 3;
-/// Of a mode, with one file and with files of their own.
+/// Longest time per mode with one file, and likewise with files of their own.
 const TIME_MAX: Nanos = Nanos::millis(60_000);
 
 /// Arguments of `check write-order`.
@@ -82,7 +82,7 @@ fn run(args: &OrderArgs, progress: &mut Progress) -> Result<Part> {
         );
     }
     let time = Duration::from_nanos(args.time.get()) / ROUNDS;
-    // What is prepared takes time too, and slow storage more of it.
+    // Preparation takes time too, and more of it on slow storage.
     let mut writers = args.writers.clone();
     writers.sort_unstable();
     writers.dedup();
@@ -188,7 +188,7 @@ fn identity(findings: &OrderFindings) -> Vec<String> {
     vec![format!("{what} · {} {how} · {counted}", writers.join(", "))]
 }
 
-/// The answer in a sentence.
+/// Returns the answer as a sentence.
 fn answer(findings: &OrderFindings) -> (String, Tone) {
     if let Some(why) = &findings.not_tried {
         return (format!("not tried: {why}"), Tone::Plain);

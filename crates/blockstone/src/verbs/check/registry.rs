@@ -1,4 +1,4 @@
-//! All checks, in the order in which they are made.
+//! All checks, in the order in which they run.
 
 use blockstone_report::render::json::schema::Tables;
 
@@ -14,7 +14,7 @@ pub const ALL: &[Check] = &[
     iosize::CHECK,
 ];
 
-/// The tables of each.
+/// The tables of each check.
 pub const TABLES: &[Tables] = &[
     direct::TABLES,
     order::TABLES,

@@ -1,4 +1,4 @@
-//! The report of one check, or of all.
+//! The report of one check or of several.
 
 use blockstone_base::verdict::Verdict;
 use blockstone_check::direct::findings::OpenFile;
@@ -16,19 +16,19 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 #[derive(Serialize, JsonSchema)]
 pub struct CheckDocument<'a> {
     tool_version: &'static str,
-    /// The path, process or server.
+    /// The path, process or server that was checked.
     subject: &'a str,
-    /// The answer in words.
+    /// The answer as a sentence.
     answer: &'a str,
     answers: &'a [AnswerKeys],
     end: &'a End,
     cells: &'a [CellKeys],
-    /// Open files of a process; empty for a path.
+    /// Open files of the process; empty for a path.
     files: &'a [OpenFile],
     verdicts: &'a [Verdict],
 }
 
-/// What one check answers.
+/// Answer of one check.
 #[derive(Serialize, JsonSchema)]
 struct AnswerKeys {
     /// The check, as in `blockstone check CHECK`.
@@ -36,8 +36,8 @@ struct AnswerKeys {
     answer: String,
 }
 
-/// Of checks by name. The identity of several is that of the first: the others are made in the
-/// same place.
+/// Builds the report of the named checks. The identity of several is that of the first, because the
+/// others are made in the same place.
 pub fn report(parts: Vec<(&'static str, Part)>) -> Report {
     let mut report = Report {
         verb: "check".into(),

@@ -1,5 +1,5 @@
-//! The rules for checks of what storage promises; the findings that they judge are those of the
-//! crate `check`.
+//! Rules for checks of what storage promises; the findings that they judge are defined in the crate
+//! `check`.
 
 mod alignment_refused;
 mod appends_lost;
@@ -32,12 +32,12 @@ pub const DURABILITY: &[RuleOf<DurabilityFindings>] = &[lying_flush::RULE, lost_
 
 pub const ORDER: &[RuleOf<OrderFindings>] = &[writers_wait::RULE, appends_lost::RULE];
 
-/// The verdicts on the order of writes; none if nothing was tried.
+/// Returns the verdicts on the order of writes; none if nothing was tried.
 pub fn judge_order(findings: &OrderFindings) -> Vec<Verdict> {
     if findings.cells.is_empty() { Vec::new() } else { judge(ORDER, findings) }
 }
 
-/// The rules of all checks.
+/// Lists the rules of all checks.
 pub fn listed() -> Vec<Listed> {
     let paths = rule::listed(DIRECT).chain(rule::listed(ORDER)).chain(rule::listed(COHERENCE));
     paths.chain(rule::listed(METADATA)).chain(rule::listed(DURABILITY)).collect()

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use super::links;
 use super::words::{Quantity, Words, is_one};
 
-/// Words before a link.
+/// Words that precede a link.
 const OVER: &[&str] = &["over", "through", "via", "across", "on", "with", "by", "using"];
 const MEMORY: &[&str] = &["ram", "memory", "dram", "cache"];
 const DATA: &[&str] = &[
@@ -18,7 +18,7 @@ const REQUESTS: &[&str] = &[
     "io", "ios", "random", "pages", "page", "each",
 ];
 const DIRECT: &[&str] = &["direct", "o_direct", "directio", "unbuffered", "raw"];
-/// After a number: who waits for one request at a time.
+/// Words after a number of clients that wait for one request at a time each.
 const WAITING: &[&str] = &[
     "reader",
     "readers",
@@ -34,9 +34,9 @@ const WAITING: &[&str] = &[
     "streams",
 ];
 const LATENCY: &[&str] = &["latency", "latencies", "response"];
-/// Sizes up to this are requests after `at`, `of` or `in`.
+/// Sizes up to this are request sizes after `at`, `of` or `in`.
 const REQUEST_BYTES_MAX: f64 = 64.0 * 1024.0 * 1024.0;
-/// Words that say nothing by themselves.
+/// Words without a meaning of their own.
 const FILLERS: &str = "\
     a an the and of in at from to into on over through via with by per using within took \
     takes was were is are moved copied written reading writing only about some single one \
@@ -47,8 +47,7 @@ const FILLERS: &str = "\
 const EXAMPLE: &str = "write it as in `2 GB/s over 2x2Gb FC from 512 MB files on 16 GB RAM`, or \
                        use the options of `blockstone claim --help`";
 
-/// Reads a claim; a word that is not understood is an error, so that nothing is left out in
-/// silence.
+/// Parses a claim; a word that is not understood is an error, so that nothing is silently ignored.
 pub fn parse(text: &str) -> Result<Claim> {
     let mut words = Words::of(text);
     let mut claim = Claim::default();
@@ -109,7 +108,7 @@ fn take(claim: &mut Claim, quantity: Quantity, words: &mut Words<'_>) -> Result<
     }
 }
 
-/// What a number of bytes is the size of follows from the words around it.
+/// Assigns a number of bytes to what it is the size of, judging by the words around it.
 fn take_bytes(claim: &mut Claim, bytes: f64, words: &mut Words<'_>) -> Result<()> {
     let before = words.before_quantity();
     words.take_if(&["of"]);

@@ -9,7 +9,7 @@ const FIBRE_CHANNEL: &[&str] = &["fc", "gfc", "fibrechannel"];
 const ETHERNET: &[&str] = &["ethernet", "eth", "iscsi", "lan", "tcp", "nfs", "gbe", "gige"];
 const INFINIBAND: &[&str] = &["infiniband", "ib"];
 const PCI_EXPRESS: &[&str] = &["pcie", "pci-express", "pci-e"];
-/// Gb/s of four lanes, by their names.
+/// Gb/s of four lanes, by the name of the generation.
 const INFINIBAND_SPEEDS: [(&str, f64); 7] = [
     ("sdr", 10.0),
     ("ddr", 20.0),
@@ -19,11 +19,11 @@ const INFINIBAND_SPEEDS: [(&str, f64); 7] = [
     ("hdr", 200.0),
     ("ndr", 400.0),
 ];
-/// GT/s of a lane, from generation 1 on.
+/// GT/s per lane, from generation 1 on.
 const PCI_EXPRESS_SPEEDS: [f64; 6] = [2.5, 5.0, 8.0, 16.0, 32.0, 64.0];
 /// Gb/s, from SATA 1 on.
 const SATA_SPEEDS: [f64; 3] = [1.5, 3.0, 6.0];
-/// What people add after a link.
+/// Words that people add after a link.
 const THINGS: &[&str] = &[
     "hba",
     "hbas",
@@ -45,8 +45,8 @@ const THINGS: &[&str] = &[
     "cards",
 ];
 
-/// A link, or several equal ones. `expected` says that a word before demands one: then bits or
-/// bytes a second alone are one too.
+/// Reads a link, or several equal ones. `expected` means that the word before calls for a link:
+/// then bits or bytes per second alone count as one too.
 pub fn path(words: &mut Words<'_>, expected: bool) -> Option<Path> {
     words.attempt(|words| {
         let count = words.times().unwrap_or(1);
@@ -60,7 +60,7 @@ fn named(words: &mut Words<'_>) -> Option<LinkKind> {
     words.attempt(with_speed_first).or_else(|| words.attempt(with_name_first))
 }
 
-/// `2Gb FC`, `10GbE`, `1000BaseT`, `20 Gb InfiniBand`, `QDR IB`.
+/// Reads `2Gb FC`, `10GbE`, `1000BaseT`, `20 Gb InfiniBand`, `QDR IB`.
 fn with_speed_first(words: &mut Words<'_>) -> Option<LinkKind> {
     if let Some((value, rest)) = words.peek().and_then(number) {
         let rest = rest.to_ascii_lowercase();
@@ -87,12 +87,12 @@ fn with_speed_first(words: &mut Words<'_>) -> Option<LinkKind> {
     kind(words, Some(gigabits))
 }
 
-/// `FC 8Gb`, `GbE`, `PCIe 4.0 x4`, `SATA`.
+/// Reads `FC 8Gb`, `GbE`, `PCIe 4.0 x4`, `SATA`.
 fn with_name_first(words: &mut Words<'_>) -> Option<LinkKind> {
     kind(words, None)
 }
 
-/// The link of the name that comes next; its speed was said before, or follows.
+/// Reads the link whose name comes next; its speed came before the name, or follows it.
 fn kind(words: &mut Words<'_>, before: Option<f64>) -> Option<LinkKind> {
     let name = words.next()?;
     let speed = |words: &mut Words<'_>| before.or_else(|| words.attempt(gigabits));
@@ -145,7 +145,7 @@ fn infiniband_speed(words: &mut Words<'_>) -> Option<f64> {
     INFINIBAND_SPEEDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).map(|it| it.1)
 }
 
-/// `x4`.
+/// Reads a number of lanes: `x4`.
 fn lanes(words: &mut Words<'_>) -> Option<u32> {
     words.attempt(|words| {
         let lanes = words.next()?.strip_prefix(['x', '×'])?.parse().ok()?;
@@ -153,7 +153,7 @@ fn lanes(words: &mut Words<'_>) -> Option<u32> {
     })
 }
 
-/// Gb/s as links are named: `2Gb`, `10 Gb/s`, `100Mb/s`, `8G`.
+/// Reads Gb/s as links are named: `2Gb`, `10 Gb/s`, `100Mb/s`, `8G`.
 fn gigabits(words: &mut Words<'_>) -> Option<f64> {
     if let Some((value, "G" | "g")) = words.peek().and_then(number) {
         words.next();
@@ -165,7 +165,7 @@ fn gigabits(words: &mut Words<'_>) -> Option<f64> {
     }
 }
 
-/// A speed without a name.
+/// Reads a speed without the name of a link.
 fn plain(words: &mut Words<'_>, expected: bool) -> Option<Speed> {
     if !expected {
         return None;

@@ -26,7 +26,7 @@ pub struct ClaimDocument<'a> {
 /// The claim as it was understood; what was not stated is null.
 #[derive(Serialize, JsonSchema)]
 struct Stated {
-    /// As stated, or of requests, or of bytes and time.
+    /// As stated, or derived from requests, or from bytes and time.
     rate_bytes_per_s: Option<f64>,
     iops: Option<f64>,
     io_bytes: Option<f64>,
@@ -35,7 +35,7 @@ struct Stated {
     moved_bytes: Option<f64>,
     time_s: Option<f64>,
     links: Vec<String>,
-    /// What all links carry.
+    /// Capacity of all links together.
     link_bytes_per_s: Option<f64>,
     data_bytes: Option<f64>,
     memory_bytes: Option<f64>,
@@ -142,7 +142,7 @@ fn words(claim: &Claim, answer: Answer) -> String {
     }
 }
 
-/// The claim as it was understood.
+/// Describes the claim as it was understood.
 fn identity(claim: &Claim) -> String {
     let amount = |bytes: f64| decimal(bytes, "B");
     let parts = [
@@ -212,7 +212,7 @@ fn cards(claim: &Claim, condemned_by: &[String]) -> Vec<Card> {
     cards
 }
 
-/// Where the rate is from.
+/// Names the source of the rate.
 fn origin(claim: &Claim) -> &'static str {
     if claim.rate.is_some() {
         "stated"
@@ -223,7 +223,7 @@ fn origin(claim: &Claim) -> &'static str {
     }
 }
 
-/// Two rates or latencies of one claim that are neither equal nor a matter of units.
+/// Two rates or latencies of one claim that differ by more than a confusion of units.
 fn contradictions(claim: &Claim) -> Vec<String> {
     let Some(stated) = claim.rate else { return Vec::new() };
     let others = [
@@ -238,14 +238,14 @@ fn contradictions(claim: &Claim) -> Vec<String> {
         .collect()
 }
 
-/// A latency that is not the one of requests in flight and their rate.
+/// A latency that differs from that of the requests in flight and their rate (Little's law).
 fn contradicts_little(claim: &Claim) -> Option<String> {
     let (stated, other) = (claim.latency_s?, claim.latency_of_rate_s()?);
     let words = match claim.in_flight {
         Some(count) => format!("{} requests in flight ÷ IOPS", three_digits(count)),
         None => "1 ÷ IOPS".to_owned(),
     };
-    // Of how many are in flight nothing may be known; then a longer latency means more of them.
+    // The number in flight may be unknown; then a longer latency means that there are more of them.
     let differs = match claim.in_flight {
         Some(_) => (stated / other - 1.0).abs() > 0.1,
         None => stated < 0.99 * other,
@@ -258,7 +258,7 @@ fn rate(bytes_per_s: f64) -> String {
     decimal(bytes_per_s, "B/s")
 }
 
-/// Three digits with a decimal prefix, as rates and data sheets are written.
+/// Formats three digits with a decimal prefix, as rates and data sheets are written.
 fn decimal(value: f64, unit: &str) -> String {
     let prefixes = [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
     let found = prefixes.into_iter().find(|(scale, _)| value >= *scale).unwrap_or((1.0, ""));

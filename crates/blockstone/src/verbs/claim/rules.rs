@@ -1,4 +1,4 @@
-//! The rules for a claim, and the answer that follows from their verdicts.
+//! The rules for a claim, and the answer derived from their verdicts.
 
 mod above_link;
 mod memory_test;
@@ -17,7 +17,8 @@ impl Judged for Claim {
     const VERB: &'static str = "claim";
 }
 
-/// Judges a claim. Memory explains a rate above the link, and so does a wrong unit.
+/// Judges a claim. Memory and a wrong unit take precedence as explanations of a rate above the
+/// link.
 pub fn answer(claim: &Claim) -> (Answer, Vec<Verdict>) {
     let verdicts = judge(ALL, claim);
     let failed = |rule: &str| verdicts.iter().any(|it| it.rule == rule && it.failed());

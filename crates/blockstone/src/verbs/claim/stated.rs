@@ -1,6 +1,5 @@
-//! What somebody else states about storage: a rate, over which link, from how much data, on how
-//! much memory. Nothing is measured: [`rules`](super::rules) say whether arithmetic
-//! allows it.
+//! A statement by others about storage: a rate, over which link, from how much data, on how much
+//! memory. Nothing is measured: [`rules`](super::rules) say whether arithmetic allows it.
 
 use blockstone_base::link::LinkKind;
 use blockstone_base::named;
@@ -10,18 +9,18 @@ pub const RATE: &str = "rate_mbps";
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Claim {
-    /// Bytes a second as stated.
+    /// Bytes per second, as stated.
     pub rate: Option<f64>,
-    /// Requests a second, and bytes of each.
+    /// Requests per second, and bytes of each.
     pub iops: Option<f64>,
     pub io_bytes: Option<f64>,
-    /// Requests in flight, or readers that wait for one each; and how long one takes.
+    /// Requests in flight, or readers that wait for one request each; and the time of one request.
     pub in_flight: Option<f64>,
     pub latency_s: Option<f64>,
-    /// Bytes that were moved, and the seconds that took.
+    /// Bytes that were moved, and the time that took, in seconds.
     pub moved_bytes: Option<f64>,
     pub time_s: Option<f64>,
-    /// Links side by side.
+    /// Links used in parallel.
     pub links: Vec<Path>,
     /// Size of the files or devices that were read.
     pub data_bytes: Option<f64>,
@@ -41,16 +40,16 @@ pub struct Path {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Speed {
     Of(LinkKind),
-    /// Bytes a second as stated.
+    /// Bytes per second, as stated.
     Stated(f64),
 }
 
 named! {
-    /// What becomes of a claim.
+    /// Answer to a claim.
     Answer {
         /// Nothing that was stated contradicts it.
         Possible = "possible",
-        /// Main memory could have answered.
+        /// Main memory could have served the data.
         Memory = "memory",
         /// More than the link carries.
         AboveLink = "above-link",
@@ -62,7 +61,7 @@ named! {
 }
 
 impl Claim {
-    /// Bytes a second: as stated, else from requests, else from bytes and time.
+    /// Bytes per second: as stated, else from requests, else from bytes and time.
     pub fn bytes_per_s(&self) -> Option<f64> {
         self.rate.or(self.requested_bytes_per_s()).or(self.moved_bytes_per_s())
     }
@@ -71,24 +70,24 @@ impl Claim {
         Some(self.iops? * self.io_bytes?)
     }
 
-    /// By bytes and time. Bytes that are not stated are those of the data.
+    /// Rate from bytes and time. If the bytes are not stated, those of the data are used.
     pub fn moved_bytes_per_s(&self) -> Option<f64> {
         Some(self.moved_bytes.or(self.data_bytes)? / self.time_s?)
     }
 
-    /// How long a request takes on average (Little's law): requests in flight ÷ requests a second.
-    /// One is in flight where it is not stated.
+    /// Mean time of a request (Little's law): requests in flight ÷ requests per second. If not
+    /// stated, one is in flight.
     pub fn latency_of_rate_s(&self) -> Option<f64> {
         Some(self.in_flight.unwrap_or(1.0) / self.iops?)
     }
 
-    /// What all links carry, in bytes a second.
+    /// Capacity of all links, in bytes per second.
     pub fn link_bytes_per_s(&self) -> Option<f64> {
         let each = self.links.iter().map(|path| f64::from(path.count) * path.link.bytes_per_s());
         (!self.links.is_empty()).then(|| each.sum())
     }
 
-    /// What all links are called, in bits a second.
+    /// Nominal rate of all links, in bits per second.
     pub(crate) fn link_bits_per_s(&self) -> Option<f64> {
         let each = |path: &Path| match path.link {
             Speed::Of(kind) => Some(f64::from(path.count) * kind.nominal_bits_per_s()),
@@ -98,17 +97,17 @@ impl Claim {
         (!self.links.is_empty()).then_some(sum)
     }
 
-    /// The links in words: `2 × Fibre Channel 2 Gb/s`.
+    /// Describes the links: `2 × Fibre Channel 2 Gb/s`.
     pub fn link(&self) -> String {
         self.links.iter().map(Path::to_string).collect::<Vec<_>>().join(" + ")
     }
 
-    /// The size of the data; where it is not stated, the bytes that were moved.
+    /// Size of the data; if it is not stated, the bytes that were moved.
     pub fn size_bytes(&self) -> Option<f64> {
         self.data_bytes.or(self.moved_bytes)
     }
 
-    /// The part of the data that memory can hold; none without both.
+    /// Share of the data that memory can hold; `None` unless both are known.
     pub fn memory_share(&self) -> Option<f64> {
         Some((self.memory_bytes? / self.size_bytes()?).min(1.0))
     }

@@ -12,24 +12,24 @@ pub enum Quantity {
     Seconds(f64),
 }
 
-/// Where in the words one reads.
+/// A reading position in the words of a claim.
 #[derive(Clone, Debug)]
 pub struct Words<'a> {
     all: Vec<&'a str>,
     at: usize,
-    /// Where the last quantity began.
+    /// Position at which the last quantity began.
     quantity_at: usize,
 }
 
 const TIMES: [char; 2] = ['x', '×'];
-/// Words after a number of requests a second.
+/// Units after a number of requests per second.
 const REQUESTS: &[&str] = &["iops", "io/s", "ios/s", "reads/s", "writes/s", "requests/s"];
-/// Seconds of a month and a year: of the Gregorian calendar, on the average.
+/// Seconds in an average month and year of the Gregorian calendar.
 const MONTH_S: f64 = 2_629_746.0;
 const YEAR_S: f64 = 12.0 * MONTH_S;
 
 impl<'a> Words<'a> {
-    /// Words without punctuation around them; `2x2Gb` becomes `2 x 2Gb`.
+    /// Splits into words without surrounding punctuation; `2x2Gb` becomes `2 x 2Gb`.
     pub fn of(text: &'a str) -> Self {
         let bare = |word: &'a str| {
             word.trim_matches([',', ';', ':', '(', ')', '"', '\'']).trim_end_matches('.')
@@ -48,12 +48,12 @@ impl<'a> Words<'a> {
         Some(word)
     }
 
-    /// The word before the next one.
+    /// Returns the word before the next one.
     pub fn last(&self) -> &'a str {
         self.before(self.at)
     }
 
-    /// The word before the last quantity.
+    /// Returns the word before the last quantity.
     pub fn before_quantity(&self) -> &'a str {
         self.before(self.quantity_at)
     }
@@ -62,7 +62,7 @@ impl<'a> Words<'a> {
         at.checked_sub(1).map_or("", |before| self.all[before])
     }
 
-    /// Whether the next word is one of these, without regard to case.
+    /// Whether the next word is one of these, ignoring case.
     pub fn is_next(&self, any: &[&str]) -> bool {
         self.peek().is_some_and(|word| is_one(word, any))
     }
@@ -73,7 +73,7 @@ impl<'a> Words<'a> {
         found
     }
 
-    /// What `read` makes of the next words; nothing is taken where it makes nothing of them.
+    /// Returns what `read` makes of the next words; consumes nothing if that is `None`.
     pub fn attempt<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         let before = self.at;
         let value = read(self);
@@ -83,7 +83,7 @@ impl<'a> Words<'a> {
         value
     }
 
-    /// A number of equal things: `2 x`.
+    /// Reads a number of equal things: `2 x`.
     pub fn times(&mut self) -> Option<u32> {
         self.attempt(|words| {
             let count = words.next()?.parse().ok().filter(|&count| count > 0)?;
@@ -91,7 +91,7 @@ impl<'a> Words<'a> {
         })
     }
 
-    /// A number with its unit, which may be the next word: `2 GB/s`, `40 TB a week`.
+    /// Reads a number with its unit, which may be the next word: `2 GB/s`, `40 TB a week`.
     pub fn quantity(&mut self) -> Option<Quantity> {
         self.attempt(|words| {
             words.quantity_at = words.at;
@@ -109,7 +109,7 @@ impl<'a> Words<'a> {
         })
     }
 
-    /// A span of time by its name alone: `a week`, `per day`.
+    /// Reads a span of time given by name only: `a week`, `per day`.
     pub fn named_time(&mut self) -> Option<f64> {
         self.attempt(|words| {
             words.take_if(&["a", "an", "per", "each", "every", "one"]).then_some(())?;
@@ -117,7 +117,7 @@ impl<'a> Words<'a> {
         })
     }
 
-    /// After a number: `concurrent readers`, `in flight`.
+    /// Whether the words after a number are such as `concurrent readers` or `in flight`.
     pub fn are_waiting(&mut self, who: &[&str]) -> bool {
         let found = self.attempt(|words| {
             if words.take_if(&["in"]) {
@@ -129,7 +129,7 @@ impl<'a> Words<'a> {
         found.is_some()
     }
 
-    /// `depth 4`, `QD 4`: requests in flight.
+    /// Reads `depth 4` or `QD 4`: requests in flight.
     pub fn depth(&mut self) -> Option<f64> {
         self.attempt(|words| {
             words.take_if(&["depth", "qd"]).then_some(())?;
@@ -141,7 +141,7 @@ impl<'a> Words<'a> {
         })
     }
 
-    /// Bytes or bits `per second` or `a second` are a rate.
+    /// Turns bytes or bits `per second` or `a second` into a rate.
     fn by_time(&mut self, quantity: Quantity) -> Quantity {
         let rate = match quantity {
             Quantity::Bytes(bytes) => Quantity::BytesPerS(bytes),
@@ -158,7 +158,7 @@ pub fn is_one(word: &str, any: &[&str]) -> bool {
     any.iter().any(|it| it.eq_ignore_ascii_case(word))
 }
 
-/// `2x2Gb` in its parts; every other word as it is.
+/// Splits `2x2Gb` into its parts; leaves every other word as it is.
 fn split_times(word: &str) -> Vec<&str> {
     let digits = word.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.len());
     let (count, rest) = word.split_at(digits);
@@ -173,7 +173,7 @@ fn split_times(word: &str) -> Vec<&str> {
     }
 }
 
-/// A number with a comma between thousands, and what follows it.
+/// Returns a number, with commas between thousands, and the text that follows it.
 pub fn number(word: &str) -> Option<(f64, &str)> {
     let end = word.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ','));
     let (digits, rest) = word.split_at(end.unwrap_or(word.len()));
@@ -201,7 +201,7 @@ fn in_unit(number: f64, unit: &str) -> Option<Quantity> {
         .iter()
         .find_map(|end| Some((unit.strip_suffix(end)?, true)))
         .unwrap_or((unit, false));
-    // A small b before `ps` is a bit. Elsewhere `mb` and `gb` are written for bytes.
+    // A lowercase b before `ps` means bits. Elsewhere `mb` and `gb` are written for bytes.
     let bits_by_end = unit.ends_with("bps");
     let (prefix, is_bits) = match stem {
         stem if stem.ends_with("byte") => (&stem[..stem.len() - 4], false),
@@ -214,7 +214,7 @@ fn in_unit(number: f64, unit: &str) -> Option<Quantity> {
             let small = !prefix.is_empty() && prefix.chars().all(|c| c.is_ascii_lowercase());
             (prefix, bits_by_end || !small)
         }
-        // A letter alone is binary, as databases read it.
+        // A single letter is a binary unit, as databases read it.
         stem if !per_second => return Some(Quantity::Bytes(number * binary(stem)?)),
         stem => (stem, false),
     };

@@ -42,7 +42,7 @@ pub struct CompareArgs {
     pub fail_if: Option<FailIf>,
 }
 
-/// What makes a comparison fail.
+/// Condition under which a comparison fails.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FailIf {
     pct: f64,
@@ -71,11 +71,11 @@ impl fmt::Display for FailIf {
 }
 
 impl FailIf {
-    /// Whether a headline figure of B is that much worse, as far as that is established.
+    /// Whether a headline figure of B is that much worse, as far as this is established.
     pub fn is_exceeded(self, comparison: &Comparison) -> bool {
         let worse = comparison.rows.iter().filter(|row| row.is_headline());
         let mut worse = worse.filter(|row| row.is_worse() == Some(true));
-        // Half as fast is 50 % slower, of a rate and of a time.
+        // For a rate as for a time, half as fast is 50 % slower.
         let by_pct = |row: &Row| {
             let ratio = row.ratio.map_or(0.0, |ratio| ratio.value);
             (1.0 - if ratio > 1.0 { 1.0 / ratio } else { ratio }) * 100.0
@@ -85,7 +85,7 @@ impl FailIf {
 }
 
 impl CompareArgs {
-    /// The names of both sides; none of A where that is what was measured before B.
+    /// Returns the names of both sides; A is empty if it is the recording before B.
     pub fn sets(&self) -> Result<[&[String]; 2]> {
         match (self.first.as_slice(), self.with.as_slice()) {
             ([b], []) => Ok([&[], std::slice::from_ref(b)]),

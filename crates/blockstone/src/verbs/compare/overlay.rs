@@ -1,4 +1,4 @@
-//! Charts with both recordings: rates since the start of each, and latency distributions.
+//! Charts of both recordings: rates since the start of each, and latency distributions.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,17 +16,17 @@ use crate::interval;
 use crate::part::Part;
 use crate::recorded::quantiles;
 
-/// Points of a line at most.
+/// Maximum number of points in a line.
 const POINTS: usize = 300;
 /// Slices shorter than this fraction of the mean are dropped.
 const SHORT: f64 = 0.25;
-/// Latencies are drawn for this many loads, those with the most samples on both sides.
+/// Number of loads whose latencies are drawn: those with the most samples on both sides.
 const LOADS: usize = 2;
 
 /// The name of a load in both recordings, and the latencies of each.
 type Both<'a> = (&'a str, [&'a LatencyHistogram; 2]);
 
-/// Charts of A and B for the page, or nothing if either side has no samples.
+/// Returns charts of A and B for the page, or `None` if either side has no samples.
 pub fn section(sides: [(&Recording, &Part); 2]) -> Result<Option<Section>> {
     let mut read = Vec::new();
     for (recording, part) in sides {
@@ -82,7 +82,7 @@ fn requests(slice: &Interval<'_>) -> Known {
     columns.map(|(disk, column)| slice.per_s("block", disk, column)).sum()
 }
 
-/// Latencies by load and role, merged over all measurement windows of the load.
+/// Returns latencies by load and role, merged over all measurement windows of the load.
 fn latencies(history: &History, manifest: &Manifest) -> BTreeMap<String, LatencyHistogram> {
     let mut found: BTreeMap<String, LatencyHistogram> = BTreeMap::new();
     for (index, phase) in manifest.phases.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The reports of a comparison: of figures, and of what every layer did.
+//! The reports of a comparison: of figures, and of the activity of every layer.
 
 pub mod figures;
 pub mod layers;
@@ -13,7 +13,8 @@ use blockstone_figures::compare::{Comparison, Judgement, Outcome, Recorded, Row,
 use blockstone_report::render::json;
 use blockstone_report::{Headline, Report, Section, Tone, format};
 
-/// What both have, around the sections of one; those without a row are omitted.
+/// Returns the parts that both reports share, around the sections of one of them. Empty sections
+/// are omitted.
 fn report(verb: &'static str, comparison: &Comparison, mut sections: Vec<Section>) -> Report {
     let Comparison { a, b, counts, rows, warnings, caveats, .. } = comparison;
     sections.retain(|section| !section.blocks.is_empty());
@@ -30,7 +31,7 @@ fn report(verb: &'static str, comparison: &Comparison, mut sections: Vec<Section
         None => counts,
     };
     let subject = "B against A".to_owned();
-    // What differs stands above the figures, which may differ for that.
+    // Differences in settings precede the figures, because they may explain them.
     if let Some(table) = differences(comparison) {
         sections.insert(0, Section::new("differences", WHAT_DIFFERS).with([table]));
     }
@@ -50,7 +51,7 @@ fn report(verb: &'static str, comparison: &Comparison, mut sections: Vec<Section
 }
 
 const WHAT_DIFFERS: &str = "What differs between A and B";
-/// On one screen.
+/// Maximum number of differences on a screen.
 const DIFFERENCES: usize = 15;
 
 const COLUMNS: &[Heading] = &[
@@ -65,7 +66,7 @@ fn differences(comparison: &Comparison) -> Option<Table> {
     (!comparison.differences.is_empty()).then(|| table.with(rows.map(Cells::from)))
 }
 
-/// The verdict in one sentence, with the figure that differs most.
+/// Returns the verdict in one sentence, with the figure that differs most.
 fn sentence(verdict: Judgement, rows: &[Row]) -> String {
     let headline: Vec<&Row> = rows.iter().filter(|row| row.is_headline()).collect();
     let count = |worse| headline.iter().filter(|row| row.is_worse() == Some(worse)).count();
@@ -96,7 +97,7 @@ fn sentence(verdict: Judgement, rows: &[Row]) -> String {
     }
 }
 
-/// How many rows have each outcome, in words.
+/// Returns the number of rows with each outcome, in words.
 fn counted<'a>(rows: impl IntoIterator<Item = &'a Row>, separator: &str) -> String {
     let rows: Vec<&Row> = rows.into_iter().collect();
     let count = |outcome| rows.iter().filter(|row| row.outcome == outcome).count();
@@ -106,7 +107,7 @@ fn counted<'a>(rows: impl IntoIterator<Item = &'a Row>, separator: &str) -> Stri
     parts.collect::<Vec<_>>().join(separator)
 }
 
-/// A recording in a line; a part of its time by its name and its host.
+/// Describes a recording in a line; a part of its time by its name and its host.
 fn identity(side: &str, recorded: &Recorded) -> String {
     let Recorded { recording, id, started_at, host, target, device, from_ns, .. } = recorded;
     if from_ns.is_some() {
@@ -117,17 +118,17 @@ fn identity(side: &str, recorded: &Recorded) -> String {
     format!("{side} {target}{device} · {host} · {} · {id}", format::instant(started_at))
 }
 
-/// Both sides of a row, their ratio, and what may be said of it.
+/// Returns both sides of a row, their ratio, and the outcome.
 fn cells(row: &Row) -> [Value; 4] {
     let missing = Value::Missing(match row.key.subject {
         Subject::Measured { .. } => Missing::Unknown,
-        // An object of a view, such as a wait event, did not occur.
+        // An object of a view, for example a wait event, did not occur.
         Subject::Viewed { .. } => Missing::Nothing,
     });
     let value = |side: Option<Estimate>| {
         side.map_or_else(|| missing.clone(), |estimate| Value::Number(estimate.value))
     };
-    // Where the sides are condemned, their ratio says nothing.
+    // If the sides are condemned, their ratio is meaningless.
     let ratio = row.ratio.filter(|_| row.outcome != Outcome::Condemned);
     let ratio = ratio.map_or(Value::Missing(Missing::Nothing), Value::Estimate);
     let outcome = match row.outcome {

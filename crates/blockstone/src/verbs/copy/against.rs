@@ -1,4 +1,5 @@
-//! `--against cp`: the same copy by both programs, in turn, and what a database gets meanwhile.
+//! `--against cp`: the same copy by both programs in turn, and the rate that a database gets
+//! meanwhile.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,7 +42,7 @@ pub fn run(args: &CopyArgs, sources: &[PathBuf], target: &Path, context: &Contex
     let mut kept: Option<Ran> = None;
     let mut first = Some(plan);
     for tool in ROUNDS {
-        // The first target stays; the others are removed.
+        // The first target is kept; the others are removed.
         let plan = first.take();
         let room = if plan.is_some() { None } else { Some(Room::beside(&target_dir)?) };
         let plan = match (tool, plan, &room) {

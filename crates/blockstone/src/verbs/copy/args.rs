@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use crate::password::PasswordFile;
 use crate::purpose::Purpose;
 
-/// Options that need a copy to a target.
+/// Options that require a copy to a target.
 const COPYING: [&str; 7] = ["force", "resume", "manifest", "against", "method", "request", "jobs"];
 
 /// Arguments of `copy`.

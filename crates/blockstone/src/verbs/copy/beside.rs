@@ -1,4 +1,4 @@
-//! The rounds of a comparison, and what a database gets meanwhile: its counters before and after
+//! The rounds of a comparison, and the rates of a database meanwhile: its counters before and after
 //! each round.
 
 use std::time::{Duration, Instant};
@@ -8,14 +8,14 @@ use blockstone_base::column::{Cell, Reading};
 use blockstone_copy::against::Round;
 use blockstone_target::monitor::{self, Monitor};
 
-/// How long the database is watched without a copy.
+/// Time for which the database is observed without a copy.
 pub const ALONE: Duration = Duration::from_secs(5);
-/// Servers publish their counters about once a second: a shorter round says nothing of them.
+/// Servers publish their counters about once a second: a shorter round says nothing about them.
 const LEAST: Duration = Duration::from_secs(3);
 const READ: &str = "session/db file sequential read";
 
-/// Figures of a database over a round. Null where it does not count them, and for rounds shorter
-/// than three seconds.
+/// Figures of a database over a round. `None` if the database does not count them, or the round is
+/// shorter than three seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Got {
     pub commits_per_s: Option<f64>,
@@ -24,11 +24,11 @@ pub struct Got {
     pub commit_latency_ns_mean: Option<f64>,
 }
 
-/// The rounds of a comparison; none without `--against`.
+/// Rounds of a comparison; empty without `--against`.
 #[derive(Debug, Default)]
 pub struct Against {
     pub rounds: Vec<(Round, Option<Got>)>,
-    /// What the database got before the first round.
+    /// Figures of the database before the first round.
     pub alone: Option<Got>,
 }
 
@@ -54,7 +54,7 @@ impl Beside {
         Ok(())
     }
 
-    /// What it got since the round started.
+    /// Returns the figures since the round started.
     pub fn end(&mut self) -> Result<Got> {
         let mut now = Vec::new();
         self.monitor.counters(&mut now)?;

@@ -1,4 +1,4 @@
-//! `copy --check`: whether files are still what a manifest says.
+//! `copy --check`: whether files still match a manifest.
 
 use std::io::BufReader;
 use std::path::Path;
@@ -85,7 +85,7 @@ pub fn run(args: &CopyArgs, list: &Path, context: &Context) -> Result<Exit> {
             list.display()
         );
     };
-    // Of a copy to one file, the manifest has its name only.
+    // For a copy to one file, the manifest has only the name of that file.
     let is_dir = path::look(path).is_ok_and(|found| found.is_dir());
     let root = if is_dir { path } else { parent_dir(path) };
     let held = HeldDir::hold(root)
@@ -98,7 +98,7 @@ pub fn run(args: &CopyArgs, list: &Path, context: &Context) -> Result<Exit> {
     let mut changed = ChangedRow::table("changed", "Changed files", []).on_screen(SCREEN_ROWS);
     let mut sums = Sums { medium_bytes: Some(0), ..Sums::default() };
     let mut line_bytes = 0;
-    // How far it is, and with which file: signals are heard while a large one is read.
+    // Progress and current file: signals are handled while a large file is read.
     let at = Mutex::new((0.0, String::new()));
     let watch = Steady::new(args.rate, |_| {
         let at = at.lock().unwrap_or_else(PoisonError::into_inner);
@@ -106,7 +106,7 @@ pub fn run(args: &CopyArgs, list: &Path, context: &Context) -> Result<Exit> {
     });
     for entry in manifest::read(BufReader::new(from)) {
         let entry = entry.with_context(|| format!("read {}", list.display()))?;
-        // A chunk takes some 60 bytes of a line: good enough for a bar.
+        // A chunk takes about 60 bytes of a line: good enough for a progress bar.
         line_bytes += 60 * (entry.chunks.len() as u64 + 1);
         let done = line_bytes as f64 / all_bytes.max(line_bytes) as f64;
         *at.lock().unwrap_or_else(PoisonError::into_inner) = (done, shown(&entry.path));

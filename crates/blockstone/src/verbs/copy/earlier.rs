@@ -1,11 +1,11 @@
-//! The document of `copy` in version 1, for scripts that were written for it. It goes with the next
-//! release.
+//! The document of `copy` in version 1, for scripts that were written for it. It will be removed
+//! with the next release.
 
 use serde_json::{Map, Value as Json, json};
 
 use crate::earlier::{null, null_nothing, rename, rows, seconds};
 
-/// Tables of version 1. Those that came later were lists under keys of their own.
+/// Tables of version 1. Those added later were lists under keys of their own.
 const TABLES: [&str; 5] = ["files", "evidence", "page-cache", "against", "database"];
 
 pub fn keys(mut document: Map<String, Json>) -> Map<String, Json> {

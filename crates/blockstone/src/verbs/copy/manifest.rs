@@ -15,7 +15,7 @@ pub struct List {
 }
 
 impl List {
-    /// Before anything is copied: a list that cannot be written must not cost a copy.
+    /// Creates the list before anything is copied: an unwritable list must not cost a copy.
     pub fn create(file: &Path) -> Result<Self> {
         let name = file.display().to_string();
         let out = output::create(file)
@@ -23,7 +23,7 @@ impl List {
         Ok(Self { out: BufWriter::new(out), name })
     }
 
-    /// Names are those below `target`, where `--check` will find them.
+    /// Writes names relative to `target`, where `--check` will find them.
     pub fn write(&mut self, outcome: &Outcome, target: &Path) -> Result<()> {
         let target = target.strip_prefix(".").unwrap_or(target);
         let copied = outcome.files.iter().map(|file| {

@@ -94,7 +94,7 @@ fn from_pipe(args: &CopyArgs, target: &Path, context: &Context) -> Result<Exit> 
     finish(&report::report(&ran, (&[PathBuf::from("-")], target), &Against::default()), context)
 }
 
-/// A device is read from its beginning to its end, as a pipe is.
+/// Reads a device from beginning to end, as a pipe is read.
 pub fn from_device(
     args: &CopyArgs,
     source: &Path,
@@ -110,7 +110,7 @@ pub fn from_device(
     finish(&report::report(&ran, (&[source.to_owned()], target), &Against::default()), context)
 }
 
-/// A device is overwritten from its beginning.
+/// Overwrites a device from its beginning.
 pub fn to_device(
     args: &CopyArgs,
     sources: &[PathBuf],
@@ -135,7 +135,7 @@ pub fn to_device(
     finish(&report::report(&ran, (sources, target), &Against::default()), context)
 }
 
-/// Refuses a device that was named once, is in use or not empty. Returns its number.
+/// Refuses a device that was named once only, is in use or is not empty. Returns its number.
 fn claim(args: &CopyArgs, target: &Path) -> Result<u64> {
     let number = device::number(target)?;
     let destroy = args.destroy.as_deref() == Some(target);
@@ -185,7 +185,7 @@ fn through(
     act: impl FnOnce(&dyn blockstone_copy::file::Watch) -> Result<Piped, CopyError>,
 ) -> Result<(Ran, Option<Piped>)> {
     let file = if source == Path::new("-") { target } else { source };
-    // What is written may be led elsewhere by now, by who owns its directory.
+    // The owner of its directory may have redirected the target in the meantime.
     let open = || {
         if source == Path::new("-") {
             BlockFile::open_found(target).and_then(|it| it.plain()).map_err(io::Error::other)

@@ -32,7 +32,7 @@ pub const TABLES: &[Tables] = &[&[
     ("database", DatabaseRow::COLUMNS),
 ]];
 
-/// Files in the table; all of them are in the sums.
+/// Files in the table; the sums include all of them.
 const ROWS: usize = 1000;
 const SCREEN_ROWS: usize = 20;
 
@@ -215,7 +215,7 @@ fn against(rounds: &[(Round, Option<Got>)]) -> Section {
     Section::of("against", table)
 }
 
-/// What a database got without a copy and during each round.
+/// Shows the rates of a database without a copy and during each round.
 fn database(alone: &Got, rounds: &[(Round, Option<Got>)]) -> Section {
     let alone = DatabaseRow::of("alone", alone);
     let during = rounds
@@ -225,7 +225,7 @@ fn database(alone: &Got, rounds: &[(Round, Option<Got>)]) -> Section {
     Section::of("database", DatabaseRow::table("database", "The database meanwhile", rows))
 }
 
-/// What else was made.
+/// Notes on directories, links and special files, and on files kept from an earlier copy.
 fn notes(outcome: &Outcome) -> Vec<String> {
     let made = [
         (outcome.directories, "directory", "directories"),

@@ -1,4 +1,4 @@
-//! The rules for a copy: what it left behind.
+//! The rules for a copy: the state in which it leaves the page cache.
 
 mod cache_displaced;
 #[cfg(test)]
@@ -6,11 +6,11 @@ mod tests;
 
 use blockstone_base::rule::{Judged, RuleOf};
 
-/// In the order in which their verdicts are listed.
+/// All rules, in the order in which their verdicts are listed.
 pub const ALL: &[RuleOf<CopyFindings>] = &[cache_displaced::RULE];
 
-/// Bytes that were moved, and what the page cache held of the sources and targets. None where the
-/// kernel does not tell, or keeps the files in memory.
+/// Bytes that were moved, and bytes of the sources and targets in the page cache. `None` if the
+/// kernel does not report them, or keeps the files in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CopyFindings {
     pub data_bytes: u64,

@@ -1,4 +1,4 @@
-//! Names of what a copy did, for documents and people.
+//! Names of the results of a copy, for documents and people.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use blockstone_copy::against::Tool;
 use blockstone_copy::file::{Method, Verified};
 use blockstone_copy::tree::{CopiedFile, Outcome};
 
-/// The method of all files; `mixed` if they have several.
+/// Returns the method of all files; `mixed` if they have several.
 pub fn method(outcome: &Outcome) -> Option<&'static str> {
     let mut methods = outcome.files.iter().map(|file| file.copied.method);
     let first = methods.next()?;
@@ -23,7 +23,7 @@ pub fn name(method: Method) -> &'static str {
     }
 }
 
-/// Each way that was taken, why no cheaper one was, and by how many files.
+/// Counts files by the method that was used and the reason why no cheaper one was.
 pub fn reasons(outcome: &Outcome) -> BTreeMap<(Method, &str), u64> {
     let mut reasons = BTreeMap::new();
     for CopiedFile { copied, .. } in &outcome.files {
@@ -34,7 +34,7 @@ pub fn reasons(outcome: &Outcome) -> BTreeMap<(Method, &str), u64> {
     reasons
 }
 
-/// Whether all were read again from the medium; none if that was not asked for.
+/// Whether all files were read again from the medium; `None` if that was not requested.
 pub fn verified(outcome: &Outcome) -> Option<bool> {
     let copied = outcome.files.iter().map(|file| &file.copied.verified);
     let all = copied.chain(outcome.kept.iter().map(|file| &file.kept.verified));

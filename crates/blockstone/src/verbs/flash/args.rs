@@ -1,4 +1,4 @@
-//! Arguments of `flash` and its verbs: the device, the workload, what is asked of them.
+//! Arguments of `flash` and its verbs: the device, the workload, and the parameters of each verb.
 
 use std::path::PathBuf;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! What a sweep varies: `key=value,value`.
+//! The parameters that a sweep varies: `key=value,value`.
 
 use std::str::FromStr;
 
@@ -19,7 +19,7 @@ pub enum Axis {
 }
 
 impl Axis {
-    /// Its place among the axes.
+    /// Returns its place among the axes.
     pub fn rank(&self) -> u8 {
         match self {
             Self::Policy(_) => 0,
@@ -31,7 +31,7 @@ impl Axis {
         }
     }
 
-    /// `setting` with each of the values.
+    /// Returns `setting` with each of the values.
     pub fn varied(&self, setting: Setting) -> Vec<Setting> {
         fn each<T: Copy>(values: &[T], set: impl Fn(T) -> Setting) -> Vec<Setting> {
             values.iter().map(|&value| set(value)).collect()
@@ -92,7 +92,7 @@ impl FromStr for Axis {
     }
 }
 
-/// A percentage as a ratio; the sign may be there.
+/// Parses a percentage, with or without its sign, as a ratio.
 pub fn percent(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').parse::<f64>() {
         Ok(value) if (0.0..=100.0).contains(&value) => Ok(value / 100.0),

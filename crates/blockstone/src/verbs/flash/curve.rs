@@ -1,4 +1,4 @@
-//! A measured curve of writes: of a recording, or of a log that fio wrote.
+//! A measured curve of writes, from a recording or from a log written by fio.
 
 use std::path::Path;
 
@@ -14,9 +14,9 @@ use crate::printer::Printer;
 use crate::recordings;
 use crate::verb::Global;
 
-/// More than this is no log of fio.
+/// Largest log that is read; more than this is not a log of fio.
 const LOG_BYTES: Bytes = Bytes::mib(64);
-/// Size of an I/O where nothing says it, in bytes.
+/// Size of an I/O if it is not known, in bytes.
 const IO_BYTES: u64 = 4096;
 
 pub fn read(
@@ -56,10 +56,10 @@ pub fn read(
     }
     let recording = recordings::open(curve, &global.runs_dir)?;
     let seconds = rates::longest_curve(&recording)?.into_iter().enumerate();
-    // Seconds in which nothing was written belong to other phases.
+    // Seconds without writes belong to other phases.
     let written = seconds.filter(|(_, (_, written))| *written > 0.0);
     let sample = |(second, (_, bytes))| Sample { from_s: second as f64, duration_s: 1.0, bytes };
-    // The phase began and ended in the middle of a second.
+    // The phase began and ended in the middle of a second: drop the first and the last one.
     let mut samples: Vec<Sample> = written.map(sample).skip(1).collect();
     samples.pop();
     Ok(samples)

@@ -1,4 +1,4 @@
-//! The device that options and preset describe.
+//! The device that preset and options describe.
 
 use anyhow::{Result, anyhow, bail};
 use blockstone_base::units::{Bytes, Nanos};
@@ -45,7 +45,8 @@ pub fn of(args: &DeviceArgs, collection: Option<&CollectionArgs>) -> Result<Devi
     Ok(device)
 }
 
-/// The device of a verb that computes by formulas; refuses options that they do not know.
+/// Returns the device of a verb that computes by formulas; fails if an option is given that
+/// formulas do not cover.
 pub fn of_formulas(args: &DeviceArgs, collection: &CollectionArgs) -> Result<Device> {
     ineffective::in_formulas(args, collection)?;
     of(args, Some(collection))
@@ -69,7 +70,7 @@ fn capacity(args: &DeviceArgs, device: &mut Device) -> Result<()> {
 fn collect(args: &CollectionArgs, device: &mut Device) {
     device.policy = args.policy.unwrap_or(device.policy);
     device.reserve_blocks = args.reserve.unwrap_or(match args.wear_out {
-        // Where blocks wear out, collection needs two to move into.
+        // If blocks wear out, collection needs two blocks to move pages into.
         Some(_) => device.reserve_blocks.max(2),
         None => device.reserve_blocks,
     });

@@ -1,5 +1,5 @@
-//! Options that would change nothing in what is asked for: they are refused, so that nobody
-//! believes that they were taken into account.
+//! Options that would have no effect are refused, so that users do not believe that they were taken
+//! into account.
 
 use anyhow::{Result, bail};
 use blockstone_flash::device::Placement;
@@ -24,7 +24,7 @@ fn refuse(options: &[Given], why: &str, hint: &str) -> Result<()> {
 
 const SIMULATE: &str = "simulate it with flash sim";
 
-/// What no formula takes into account.
+/// Refuses options that no formula takes into account.
 pub fn in_formulas(device: &DeviceArgs, collection: &CollectionArgs) -> Result<()> {
     let unused = [
         ("--suspend", device.suspend.is_some()),
@@ -83,7 +83,7 @@ pub fn in_sweep(args: &SweepArgs) -> Result<()> {
     Ok(())
 }
 
-/// Options of `flash sim` against its load, once that is known.
+/// Refuses options of `flash sim` that have no effect under its load, once the load is known.
 pub fn in_sim(args: &SimArgs, plan: &Plan, trace: Option<&Trace>) -> Result<()> {
     if trace.is_some() {
         let unused = [

@@ -1,5 +1,5 @@
-//! The rates of a recording as phases of a simulation: what was read and written second by second,
-//! at random places, because a recording keeps no addresses.
+//! The rates of a recording as phases of a simulation: reads and writes second by second, at random
+//! places, because a recording does not store addresses.
 
 use std::path::Path;
 
@@ -40,8 +40,8 @@ pub fn apply(path: &Path, global: &Global, plan: &mut Plan) -> Result<()> {
     Ok(())
 }
 
-/// What was written second by second in the phase of `recording` that wrote most: a curve is one
-/// load. Laying out, preconditioning and loading are others.
+/// Returns the reads and writes of each second in the phase of `recording` that wrote most: a curve
+/// is that of a single load, and laying out, preconditioning and loading are others.
 pub fn longest_curve(recording: &Recording) -> Result<Vec<(f64, f64)>> {
     let of = |index: usize| bytes_by_second(recording, |other| other == index);
     let mut most = (0.0, Vec::new());
@@ -58,8 +58,8 @@ pub fn longest_curve(recording: &Recording) -> Result<Vec<(f64, f64)>> {
     Ok(most.1)
 }
 
-/// Bytes read and written in each second of the phases that are `wanted` by their index, as the
-/// kernel charged them to the process.
+/// Returns the bytes read and written in each second of the phases that `wanted` selects by index,
+/// as the kernel charged them to the process.
 pub fn bytes_by_second(
     recording: &Recording,
     wanted: impl Fn(usize) -> bool,

@@ -1,4 +1,4 @@
-//! What the verbs of `flash` say: a [`Report`] each.
+//! Reports of the verbs of `flash`: each returns a [`Report`].
 
 mod charts;
 pub mod documents;
@@ -28,7 +28,7 @@ pub use sweep::sweep;
 
 const DOCS: &str = "computed by a model; docs/flash.md lists its limits";
 
-/// A report with nothing but its document.
+/// Returns a report that consists only of its document.
 fn base_report(verb: &'static str, document: impl Serialize) -> Report {
     Report {
         verb: verb.into(),
@@ -40,7 +40,8 @@ fn base_report(verb: &'static str, document: impl Serialize) -> Report {
     }
 }
 
-/// A simulation, or two of the same load side by side, by name; the name of a single one is empty.
+/// Returns the report of a simulation, or of two simulations of the same load side by side. Each
+/// has a name; that of a single one is empty.
 pub fn simulation(
     outcomes: &[(&'static str, &Outcome)],
     trace: Option<&Trace>,
@@ -90,7 +91,8 @@ fn headline(outcome: &Outcome, trace: Option<&Trace>) -> Headline {
     Headline { subject: words::load(outcome), figures, text, tone }
 }
 
-/// The figures of a device; those of several stand in a line for each, which its name begins.
+/// Returns the figures of a device. If there are several devices, the figures of each are a group
+/// with its name.
 fn cards(device: &'static str, outcome: &Outcome) -> Vec<Card> {
     let (plan, steady) = (&outcome.plan, &outcome.steady);
     let key = |name: &'static str| -> Text {
@@ -153,7 +155,7 @@ const PROGRAMS: &[Heading] = &[
     count("erases_most", "most", "Of the block with the most."),
 ];
 
-/// A table with the device in its first column, which a single device does without.
+/// Returns a table with the device in the first column, which is omitted for a single device.
 fn of_devices(
     table: (&'static str, &'static str, &'static [Heading]),
     outcomes: &[(&'static str, &Outcome)],
@@ -173,7 +175,7 @@ fn of_devices(
     table
 }
 
-/// Why pages were programmed, and how evenly blocks wear.
+/// Table of the reasons for which pages were programmed, and how evenly blocks wear.
 fn programs(outcomes: &[(&'static str, &Outcome)]) -> Table {
     let table = of_devices(("programs", "", PROGRAMS), outcomes, |outcome| {
         let pages = outcome.steady.totals;
@@ -240,7 +242,7 @@ const FIGURES: &[Heading] = &[
     time("elapsed_ns", "time", "Simulated time."),
 ];
 
-/// Everything that a simulation sums up to.
+/// Table of all figures that summarize a simulation.
 fn figures(outcomes: &[(&'static str, &Outcome)]) -> Table {
     let table = of_devices(("figures", "Figures", FIGURES), outcomes, |outcome| {
         let device = &outcome.plan.device;
@@ -278,7 +280,7 @@ const POINTS: &[Heading] = &[
     count("free_blocks", "free blocks", "Fewest erased blocks that a die has."),
 ];
 
-/// The run in pieces.
+/// Table of the run over time.
 fn points(outcomes: &[(&'static str, &Outcome)]) -> Table {
     of_devices(("over-time", "The run over time", POINTS), outcomes, |outcome| {
         let row = |point: &Point| {
@@ -298,7 +300,7 @@ const BAD_LINES: &[Heading] = &[
     text("why", "reason", "What is wrong with it."),
 ];
 
-/// The trace that was replayed; lines of it that could not be read.
+/// Describes the trace that was replayed, and lists lines that could not be read.
 fn trace_section(trace: &Trace) -> Section {
     let requests = thousands(trace.requests.len() as i64);
     let lines = thousands(trace.lines as i64);

@@ -96,12 +96,12 @@ fn plan(args: &SimArgs) -> Result<Plan> {
     })
 }
 
-/// Memory that the machine and its control groups leave, less a tenth.
+/// Returns the memory that the machine and its control groups leave, less a tenth.
 fn available_bytes() -> u64 {
     survey::mem_available_bytes(Path::new("/")).map_or(u64::MAX, |bytes| bytes / 10 * 9)
 }
 
-/// A longer line is damaged: what follows is another one.
+/// Maximum length of a line. A longer line is damaged: its rest is read as another line.
 const LINE_BYTES: u64 = 64 << 10;
 
 fn read_trace(path: &Path, args: &SimArgs, device_bytes: u64) -> Result<Trace> {
@@ -116,7 +116,7 @@ fn read_trace(path: &Path, args: &SimArgs, device_bytes: u64) -> Result<Trace> {
     let file = input::open(path).map_err(unreadable)?;
     let mut failed = None;
     let mut reader = BufReader::new(file);
-    // Bytes that are no text make a damaged line, not the end of the file.
+    // Bytes that are not text make a damaged line, not the end of the file.
     let lines = std::iter::from_fn(|| {
         let mut bytes = Vec::new();
         match reader.by_ref().take(LINE_BYTES).read_until(b'\n', &mut bytes) {

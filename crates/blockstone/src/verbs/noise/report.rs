@@ -1,4 +1,5 @@
-//! What noise reports: what it wrote, and what others got without it and beside it.
+//! Report of noise: what it wrote, and what other users of the storage achieved without and with
+//! it.
 
 use blockstone_base::row;
 use blockstone_base::table::{Heading, Measure, Merge, Table, column, happened, share, text};
@@ -28,22 +29,22 @@ const GROUPS: &Groups = &[(
     ],
 )];
 
-/// The keys of the document.
+/// JSON document of noise.
 #[derive(Serialize, JsonSchema)]
 pub struct NoiseDocument<'a> {
     #[serde(flatten)]
     common: Common<'a>,
-    /// What was written, and its effect; null where it ended before a window opened.
+    /// Amount written, and its effect; null if the run ended before a window opened.
     noise: Option<&'a Noise>,
-    /// Phases without noise that were measured.
+    /// Number of phases without noise that were measured.
     quiet_phases: usize,
-    /// Phases with noise that were measured.
+    /// Number of phases with noise that were measured.
     noisy_phases: usize,
-    /// The writers with what the kernel and the device saw of them.
+    /// The writers as a point, with the evidence of the kernel and the device.
     point: Option<&'a Point>,
 }
 
-/// Names of its own tables.
+/// Names of the tables that only this verb has.
 pub const TABLES: &[&str] = &["noise-writers", "effect"];
 
 pub fn report(recording: &Recording, findings: &NoiseFindings) -> Report {
@@ -88,7 +89,7 @@ fn sections(manifest: &Manifest, findings: &NoiseFindings) -> Vec<Section> {
     sections
 }
 
-/// As narrow as 80 columns need it; the document has all intervals.
+/// The columns that fit 80 characters; the document has all intervals.
 const EFFECT: &[Heading] = &[
     text("figure", "figure", "What is compared: a rate, or the mean time of one."),
     column("quiet", "quiet", Measure::OfRow, Merge::Never, "Without noise."),
@@ -119,8 +120,8 @@ fn effect(found: &Noise, (without, with): (usize, usize)) -> Section {
     Section::new("effect", "Effect of the noise on others").with([table])
 }
 
-/// How often each writer went through its area in a phase: less than once leaves a part of it, and
-/// of a write cache, as it was.
+/// Describes how often each writer went through its area in a phase. Less than once leaves a part
+/// of the area, and of a write cache, untouched.
 fn passes(manifest: &Manifest, point: &Point) -> Option<String> {
     let area = manifest.parameters::<NoiseParameters>().area_bytes?;
     let all = area.get() as f64 * f64::from(point.load.workers);
@@ -132,7 +133,7 @@ fn passes(manifest: &Manifest, point: &Point) -> Option<String> {
     ))
 }
 
-/// What the device moved meanwhile.
+/// Describes what the device moved in the same time.
 fn device(point: &Point) -> Option<String> {
     let (bytes, completed) = (point.evidence.device_bytes?, point.evidence.completed_bytes);
     Some(format!(

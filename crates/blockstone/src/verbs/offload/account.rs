@@ -1,4 +1,4 @@
-//! `blockstone offload account`: the ledger of runs that were counted.
+//! `blockstone offload account`: the ledger of runs from their counters.
 
 use anyhow::Result;
 use blockstone_base::units::{Bytes, three_digits};
@@ -22,16 +22,16 @@ use crate::verb::Context;
 use crate::verbs::trace::subject;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// Runs whose bars a terminal shows.
+/// Most runs whose bars a terminal shows.
 const BARS_MAX: usize = 6;
-/// Below this share of eligible bytes what is not eligible says nothing of chained rows.
+/// Below this share of eligible bytes, the remainder says nothing about chained rows.
 const MOST: f64 = 0.9;
 
 /// Keys of the JSON document.
 #[derive(Serialize, JsonSchema)]
 pub struct AccountDocument {
     tool_version: &'static str,
-    /// In the order of the files.
+    /// Runs, in the order of the files.
     runs: Vec<RunKeys>,
     verdicts: Vec<Verdict>,
 }
@@ -45,7 +45,6 @@ struct Account {
     link_bytes_per_s: Option<f64>,
 }
 
-/// Names of its tables.
 pub const TABLES: &[&str] =
     &["ledger", "runs", "usual", "compared", "links", "cpu", "refusals", "digits", "assignments"];
 
@@ -71,7 +70,7 @@ pub fn run(args: &AccountArgs, context: &Context) -> Result<Exit> {
     finish(&report(&account, &context.printer.style()), context)
 }
 
-/// What rules look at.
+/// Returns the findings that rules judge.
 pub fn findings(ledgers: &[Ledger], link_bytes_per_s: Option<f64>) -> OffloadFindings {
     OffloadFindings { runs: ledgers.iter().map(|it| finding(it, link_bytes_per_s)).collect() }
 }
@@ -127,7 +126,7 @@ fn report(account: &Account, style: &Style) -> Report {
     }
 }
 
-/// The sections of any runs.
+/// Returns the sections for any runs.
 pub fn sections_of(ledgers: &[Ledger], verdicts: &[Verdict], style: &Style) -> Vec<Section> {
     let mut bytes = Section::new("bars", "Where the bytes went").detail(Detail::Terminal);
     for ledger in &ledgers[..ledgers.len().min(BARS_MAX)] {
@@ -154,7 +153,7 @@ fn of_100(share: f64) -> String {
     three_digits(share * 100.0)
 }
 
-/// What was saved, of the run that saved most of all and of the one that saved least.
+/// States the savings of the run that saved most and of the one that saved least.
 fn headline(ledgers: &[Ledger]) -> (String, Tone) {
     let known = ledgers.iter().filter_map(|it| Some((it, it.saved_of_all()?)));
     let mut known: Vec<(&Ledger, f64)> = known.collect();
@@ -174,7 +173,7 @@ fn headline(ledgers: &[Ledger]) -> (String, Tone) {
     }
 }
 
-/// A remark and the runs that it is about.
+/// Remarks, each with the runs that it applies to.
 #[derive(Default)]
 struct Remarks(Vec<(String, Vec<String>)>);
 
@@ -213,7 +212,7 @@ fn notes(account: &Account) -> Vec<String> {
     notes
 }
 
-/// What to know of the figures of these runs.
+/// Returns remarks on the figures of these runs.
 pub fn remarks(ledgers: &[Ledger]) -> Vec<String> {
     let mut remarks = Remarks::default();
     for ledger in ledgers {
@@ -247,7 +246,7 @@ pub fn remarks(ledgers: &[Ledger]) -> Vec<String> {
     lines
 }
 
-/// Blocks that were sent whole although nearly all was filtered.
+/// Names blocks that were sent whole although nearly everything was filtered.
 fn not_eligible(ledgers: &[Ledger]) -> Option<String> {
     let scanned = |it: &&Ledger| it.eligible_of_all().is_some_and(|share| share >= MOST);
     let some = ledgers.iter().filter(scanned).filter_map(|ledger| {

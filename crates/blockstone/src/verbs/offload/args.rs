@@ -134,7 +134,7 @@ fn percent_above_zero(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Bytes a second: `1.6GB`, `333.6MiB/s`. A letter alone is a binary suffix, as in sizes.
+/// Bytes per second: `1.6GB`, `333.6MiB/s`. A single letter is a binary suffix, as in sizes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate(pub f64);
 

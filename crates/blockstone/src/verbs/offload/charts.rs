@@ -9,12 +9,12 @@ use blockstone_report::render::terminal::Style;
 
 use super::tables::lines;
 
-/// Runs that a chart has room for.
+/// Most runs that a chart has room for.
 const RUNS_MAX: usize = 6;
 /// Characters of the longest bar.
 const BAR: f64 = 30.0;
 
-/// The bytes of runs in the order of the ledger, beside one another.
+/// Charts the bytes of runs side by side, in the order of the ledger.
 pub fn ledger(ledgers: &[Ledger]) -> Chart {
     let shown = &ledgers[..ledgers.len().min(RUNS_MAX)];
     let mut names: Vec<String> = Vec::new();
@@ -41,7 +41,7 @@ pub fn ledger(ledgers: &[Ledger]) -> Chart {
     chart
 }
 
-/// The bytes of a run as bars, in their fixed order, each with its share of the first line.
+/// Shows the bytes of a run as bars in their fixed order, each with its share of the first line.
 pub fn bars(ledger: &Ledger, style: &Style) -> Vec<String> {
     let lines = lines(ledger);
     let greatest = lines.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0).max(1);

@@ -1,4 +1,4 @@
-//! `blockstone offload run`: servers that filter rows for a host, measured.
+//! `blockstone offload run`: measures servers that filter rows for a host.
 
 pub mod args;
 mod counted;

@@ -1,4 +1,4 @@
-//! `blockstone offload generate`: the table of card transactions, at any scale.
+//! `blockstone offload generate`: generates the table of card transactions, at any scale.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -28,7 +28,7 @@ use crate::verb::Context;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const CHUNK: usize = 1 << 20;
-/// The longest line of a row.
+/// Longest line of a row, in bytes.
 const LINE_BYTES: u64 = 120;
 
 /// Arguments of `offload generate`.
@@ -82,14 +82,14 @@ pub struct GenerateDocument {
     tool_version: &'static str,
     file: String,
     rows: u64,
-    /// Rows with an own card, which the filter of `offload run` takes.
+    /// Rows with one of the shop's own cards, which the filter of `offload run` selects.
     own_rows: u64,
     bytes: u64,
     seed: u64,
 }
 
 impl CardsArgs {
-    /// Refuses a table without rows, or with more than positions are counted for.
+    /// Refuses a table without rows, or of 1 PiB or more.
     pub fn cards(&self) -> Result<Cards> {
         let least = ROW_BYTES as u64 + 1;
         if !(least..1 << 50).contains(&self.scale.get()) {
@@ -102,7 +102,7 @@ impl CardsArgs {
     }
 }
 
-/// The statement that makes the table, in PostgreSQL's types.
+/// Returns the statement that creates the table, in PostgreSQL's types.
 fn schema() -> String {
     let column = |column: &blockstone_pushdown::cards::Column| {
         format!("    {:<15} {:<13} NOT NULL", column.name, column.sql)
@@ -139,7 +139,7 @@ pub fn run(args: &GenerateArgs, context: &Context) -> Result<Exit> {
     if piped { Ok(Exit::Done) } else { finish(&report(file, &cards, bytes, args), context) }
 }
 
-/// The file must be new or empty, and its file system must have room.
+/// Checks that the file is new or empty, and that its file system has room.
 fn refuse_full(file: &Path, cards: &Cards) -> Result<()> {
     if path::look(file).is_ok_and(|found| found.is_file() && found.len() > 0) {
         bail!("write {}: it is not empty\nhint: name a new file", file.display());
@@ -180,7 +180,7 @@ fn to_file(file: &Path, cards: &Cards, format: Format, bar: &mut Progress) -> Re
     }
 }
 
-/// What is incomplete must not be taken for the table. A pipe stays.
+/// Removes an incomplete file, which must not be taken for the table. A pipe is left alone.
 fn remove(path: &Path, file: &File) {
     if file.metadata().is_ok_and(|found| found.is_file()) {
         let above = HeldDir::hold_parent(path);
@@ -188,7 +188,7 @@ fn remove(path: &Path, file: &File) {
     }
 }
 
-/// All rows; none when a signal asked for the end.
+/// Writes all rows; returns `None` if a signal ended it.
 fn write(
     out: &mut dyn io::Write,
     cards: &Cards,
@@ -212,7 +212,7 @@ fn write(
             next += 1;
         }
         match out.write_all(&chunk) {
-            // Whoever reads has enough.
+            // The reader has read enough.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Some(bytes)),
             written => written?,
         }

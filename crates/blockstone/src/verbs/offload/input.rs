@@ -1,4 +1,4 @@
-//! Files with counters of runs → ledgers.
+//! Reads files with counters of runs into ledgers.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use blockstone_offload::{Counters, Ledger, Unit, counters, of_statistics};
 
 use crate::input;
 
-/// Larger files are no reports.
+/// Larger files are not reports.
 const BYTES_MAX: Bytes = Bytes::mib(64);
 const SECOND_NS: f64 = 1e9;
 
@@ -19,11 +19,11 @@ const SECOND_NS: f64 = 1e9;
 pub struct Read {
     pub counters: Counters,
     pub notes: Vec<String>,
-    /// Whether its bytes are in the unit that is asked for.
+    /// Whether its bytes are in the unit that was requested.
     pub is_unit_used: bool,
 }
 
-/// An option that changes nothing is refused.
+/// Refuses a unit that has no effect.
 pub fn check_unit(unit: Option<Unit>, is_used: bool) -> Result<()> {
     if let Some(unit) = unit.filter(|_| !is_used) {
         bail!(
@@ -77,14 +77,14 @@ fn read_text(path: &Path, text: &str, unit: Option<Unit>) -> Result<Read> {
     Ok(Read { counters, notes, is_unit_used: false })
 }
 
-/// Runs of a document of `offload`, as far as the model needs them.
+/// The runs of a document of `offload`, as far as the model needs them.
 #[derive(serde::Deserialize)]
 struct Document {
     runs: Vec<Measured>,
 }
 
-/// Runs that were measured, of a document of `offload` or of what `read` reads, and whether their
-/// bytes are in the unit that is asked for.
+/// Returns the measured runs of a document of `offload` or of a file that `read` accepts, and
+/// whether their bytes are in the unit that was requested.
 pub fn measured(path: &Path, unit: Option<Unit>) -> Result<(Vec<Measured>, bool)> {
     let text = text(path)?;
     if !text.trim_start().starts_with('{') {
@@ -120,7 +120,7 @@ fn ledger(name: &str, interval: &Interval) -> Option<Ledger> {
     ledger.seconds = totals.get("elapsed_ns").map(|ns| ns / SECOND_NS);
     ledger.hosts = interval.instance.number.map(|_| 1);
     ledger.host_cpu_s = ledger.host_cpu_s.or(totals.get("cpu_ns").map(|ns| ns / SECOND_NS));
-    // Of one instance: a report of a cluster does not say how many each has.
+    // Only for one instance: a report of a cluster does not say how many processors each has.
     let processors = totals.get("processors").filter(|_| ledger.hosts == Some(1));
     ledger.host_processors = processors.map(|it| it as u32);
     Some(ledger)

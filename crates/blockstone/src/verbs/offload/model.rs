@@ -1,4 +1,4 @@
-//! `blockstone offload model`: which part of a machine binds, at how many hosts.
+//! `blockstone offload model`: the part of a machine that binds, by the number of hosts.
 
 pub mod report;
 
@@ -14,16 +14,16 @@ use crate::finish::finish;
 use crate::verb::Context;
 use crate::verbs::trace::subject;
 
-/// Hosts that are shown at least, and at most unless they are asked for.
+/// Fewest hosts that are shown, and most unless more are requested.
 const HOSTS_MIN: u32 = 4;
 const HOSTS_MAX: u32 = 1000;
 
-/// What is shown of a machine.
+/// A machine model and the options for showing it.
 pub struct Modelled {
     subject: String,
     machine: Machine,
     fitted: Vec<Fitted>,
-    /// Share of what is read that crosses the wire.
+    /// Share of the bytes read that crosses the wire.
     returned: f64,
     hosts: u32,
     hosts_max: u32,

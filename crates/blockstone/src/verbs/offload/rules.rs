@@ -11,7 +11,7 @@ mod wire_disagrees;
 use blockstone_base::rule::{Judged, RuleOf, judge};
 use blockstone_base::verdict::Verdict;
 
-/// In the order in which their verdicts are listed.
+/// All rules, in the order in which their verdicts are listed.
 pub const ALL: &[RuleOf<OffloadFindings>] = &[
     ratio_misleading::RULE,
     not_offloaded::RULE,
@@ -20,35 +20,36 @@ pub const ALL: &[RuleOf<OffloadFindings>] = &[
     bound_by_host::RULE,
 ];
 
-/// One run. What is not counted is `None`, never zero.
+/// One run. Figures that are not counted are `None`, never zero.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OffloadRun {
     pub name: String,
     pub seconds: Option<f64>,
     pub hosts: Option<u32>,
-    /// What the plan asked of the storage.
+    /// Bytes that the plan requested from the storage.
     pub read_bytes: u64,
-    /// What the storage was allowed to filter.
+    /// Bytes that the storage was allowed to filter.
     pub eligible_bytes: Option<u64>,
     pub returned_bytes: Option<u64>,
-    /// Eligible, but sent unfiltered because the storage was short of processor time.
+    /// Bytes that were eligible, but sent unfiltered because the storage was short of processor
+    /// time.
     pub balanced_bytes: Option<u64>,
     pub wire_bytes: Option<u64>,
-    /// The same as counted by an interface that nothing else crosses.
+    /// Bytes on the wire as counted by an interface that carries nothing else.
     pub interface_bytes: Option<u64>,
-    /// What the link of one host carries.
+    /// Capacity of the link of one host.
     pub link_bytes_per_s: Option<f64>,
-    /// Processor time of the hosts, and how many processors they could use at once.
+    /// Processor time of the hosts, and the number of processors they could use at the same time.
     pub host_cpu_s: Option<f64>,
     pub host_processors: Option<u32>,
-    /// Likewise of the cells.
+    /// The same for the cells.
     pub cell_cpu_s: Option<f64>,
     pub cell_processors: Option<u32>,
-    /// Processors that hosts and cells share.
+    /// Number of processors that hosts and cells share.
     pub shared_processors: Option<u32>,
 }
 
-/// How much of what a part could do in the time of a run it did.
+/// Share of the capacity of a part that a run used during its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
     /// `hosts`, `cells`, `processors` that both share, or `links`.
@@ -56,16 +57,16 @@ pub struct Load {
     pub share: f64,
 }
 
-/// The part that hosts are.
+/// Name of the part that the hosts are.
 pub const HOSTS: &str = "hosts";
 
 impl OffloadRun {
-    /// Of each part that is counted; empty where the run was not timed.
+    /// Returns the load of each part that is counted; empty if the run was not timed.
     pub fn loads(&self) -> Vec<Load> {
         let Some(seconds) = self.seconds.filter(|it| *it > 0.0) else { return Vec::new() };
         let cpu = |used: Option<f64>, processors: Option<u32>| {
             let processors = processors.filter(|it| *it > 0)?;
-            // Helpers, such as a thread that sends, may use another one for a while.
+            // Helpers, such as a thread that sends, may use another processor for a while.
             Some((used? / (seconds * f64::from(processors))).min(1.0))
         };
         let both = self.host_cpu_s.zip(self.cell_cpu_s).map(|(host, cell)| host + cell);
@@ -91,7 +92,7 @@ impl Judged for OffloadFindings {
     const VERB: &'static str = "offload";
 }
 
-/// The verdicts on runs; none where there are none.
+/// Returns the verdicts on runs; empty without runs.
 pub fn judge_runs(findings: &OffloadFindings) -> Vec<Verdict> {
     if findings.runs.is_empty() { Vec::new() } else { judge(ALL, findings) }
 }

@@ -1,4 +1,4 @@
-//! Tables and documents of runs, whichever way they were counted.
+//! Tables and documents of runs, however they were counted.
 
 use blockstone_base::row;
 use blockstone_base::table::{
@@ -13,9 +13,9 @@ use super::words::{digits, gib};
 
 const SECOND_NS: f64 = 1e9;
 const GB: f64 = 1e9;
-/// Where there are more runs, each is compared with the slowest only.
+/// With more runs than this, each is compared with the slowest only.
 const PAIRS_OF_RUNS_MAX: usize = 6;
-/// Runs whose bytes are this near did the same.
+/// Relative difference in bytes up to which two runs did the same work.
 const ALIKE: f64 = 0.05;
 
 const LEDGER: &[Heading] = &[
@@ -92,30 +92,29 @@ const ASSIGNED: &[Heading] = &[
     ratio("spread", "spread", "Greatest ÷ least selectivity of the assignment."),
 ];
 
-/// A run, for scripts.
+/// A run, as scripts see it.
 #[derive(Serialize, JsonSchema)]
 pub struct RunKeys {
     pub name: String,
-    /// Null where the run was not timed.
+    /// Null if the run was not timed.
     pub seconds: Option<f64>,
-    /// Hosts that took rows.
+    /// Number of hosts that received rows.
     pub hosts: Option<u32>,
-    /// Storage servers that read.
+    /// Number of storage servers that read.
     pub cells: Option<u32>,
-    /// What the plan asked of the storage.
+    /// Bytes that the plan requested from the storage.
     pub disk_bytes: u64,
-    /// What the storage was allowed to filter.
+    /// Bytes that the storage was allowed to filter.
     pub eligible_bytes: Option<u64>,
-    /// All bytes of the wire where those returned are not counted by themselves.
+    /// Bytes returned; all bytes on the wire if those returned are not counted separately.
     pub returned_bytes: Option<u64>,
     pub wire_bytes: Option<u64>,
     pub returned_of_eligible: Option<f64>,
-    /// What reads left on the wire, of all that was read.
+    /// Share of all bytes read that was sent over the wire for reads.
     pub returned_of_read: Option<f64>,
-    /// (eligible − returned) ÷ all that was read.
+    /// (eligible − returned) ÷ all bytes read.
     pub saved_of_all: Option<f64>,
-    /// (wire − (read − eligible + returned)) ÷ written; null where the arithmetic does not allow
-    /// it.
+    /// (wire − (read − eligible + returned)) ÷ written; null if the arithmetic does not allow it.
     pub mirror_copies: Option<f64>,
     /// Processor time of the hosts.
     pub host_cpu_s: Option<f64>,
@@ -147,7 +146,7 @@ impl RunKeys {
     }
 }
 
-/// Rules that condemn the ratio of this run.
+/// Returns the rules that condemn the ratio of this run.
 fn condemned(ledger: &Ledger, verdicts: &[Verdict]) -> Vec<String> {
     let condemns =
         |verdict: &&Verdict| verdict.condemns() && verdict.concerns.contains(&ledger.name);
@@ -156,7 +155,7 @@ fn condemned(ledger: &Ledger, verdicts: &[Verdict]) -> Vec<String> {
     rules.filter(|_| has_ratio).collect()
 }
 
-/// The lines of a ledger in their fixed order, those that are known.
+/// Returns the known lines of a ledger in their fixed order.
 pub fn lines(ledger: &Ledger) -> Vec<(String, u64)> {
     let mut lines = vec![("asked by the plan".to_owned(), Some(ledger.read_bytes))];
     for (how, bytes) in &ledger.skipped {
@@ -211,7 +210,7 @@ pub fn runs(ledgers: &[Ledger]) -> Table {
     Table::new("runs", "Runs", RUNS).with(ledgers.iter().map(row))
 }
 
-/// The ratio that makers of such storage print.
+/// Shows the ratio that vendors of such storage publish.
 pub fn usual(ledgers: &[Ledger], verdicts: &[Verdict]) -> Table {
     let row = |ledger: &Ledger| {
         let row = row![ledger.name.clone(), ledger.returned_of_eligible()?];
@@ -231,8 +230,8 @@ pub struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Of what as many times the hosts could bring, where both return about the same share; none
-    /// where they are not more.
+    /// Speedup as a share of that of linear scaling with hosts, if both runs return about the same
+    /// share; `None` unless the faster run has more hosts.
     pub fn of_linear(&self) -> Option<f64> {
         let shares = (self.faster.returned_of_read()?, self.slower.returned_of_read()?);
         let is_alike = (shares.0 / shares.1 - 1.0).abs() <= ALIKE;
@@ -240,8 +239,8 @@ impl Pair<'_> {
     }
 }
 
-/// Each run with each that is slower and read about as much, or with the slowest where there are
-/// many.
+/// Pairs each run with every slower one that read about as much, or only with the slowest if there
+/// are many.
 pub fn pairs(ledgers: &[Ledger]) -> Vec<Pair<'_>> {
     let seconds = |ledger: &Ledger| ledger.seconds.filter(|it| *it > 0.0);
     let mut timed: Vec<(&Ledger, f64)> =
@@ -276,7 +275,7 @@ pub fn compared(ledgers: &[Ledger]) -> Table {
     Table::new("compared", "Run against run", COMPARED).with(pairs(ledgers).iter().map(row))
 }
 
-/// What the links of the hosts could have carried.
+/// Shows what the links of the hosts could have carried.
 pub fn links(ledgers: &[Ledger], link_bytes_per_s: f64) -> Table {
     let row = |ledger: &Ledger| {
         let wire = ledger.wire_bytes? as f64;
@@ -314,7 +313,7 @@ pub fn refusals(ledgers: &[Ledger]) -> Table {
     Table::new("refusals", "Not filtered, by reason", REFUSALS).with(rows.collect::<Vec<_>>())
 }
 
-/// Figures as publications print them.
+/// Shows figures as publications print them.
 pub fn with_digits(ledgers: &[Ledger]) -> Table {
     const MIB: f64 = 1_048_576.0;
     const GIB: f64 = 1024.0 * MIB;
@@ -370,7 +369,7 @@ pub fn with_digits(ledgers: &[Ledger]) -> Table {
     table
 }
 
-/// In binary units and decimal ones.
+/// Formats a size in binary and in decimal units.
 fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["", "K", "M", "G", "T"];
     let of = |step: f64, suffix: &str| {
@@ -384,7 +383,7 @@ fn size(bytes: u64) -> String {
     format!("{} = {}", of(1024.0, "i"), of(1000.0, ""))
 }
 
-/// How instances were assigned, and how else they could be.
+/// Shows how instances were assigned, and how else they could be.
 pub fn assigned(all: &[Assigned]) -> Table {
     let mut table = Table::new("assignments", "Instances that changed places", ASSIGNED);
     for assigned in all {

@@ -1,10 +1,10 @@
-//! Numbers with the digits that publications have.
+//! Numbers with as many digits as publications have.
 
-/// Digits that count.
+/// Significant digits.
 const DIGITS: i32 = 5;
 const GIB: f64 = 1_073_741_824.0;
 
-/// Five digits that count, without an exponent.
+/// Formats five significant digits, without an exponent.
 pub fn digits(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value:.0}");

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use crate::purpose::Purpose;
 
-/// What a saved scan has decided already.
+/// Options that a saved scan has already decided.
 const COUNTING: [&str; 7] =
     ["block_size", "offset", "codec", "compress", "no_shifts", "no_headers", "memory"];
 

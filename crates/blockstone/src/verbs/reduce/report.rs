@@ -1,4 +1,4 @@
-//! What `reduce` says: how far an array would shrink files, what stops it, where copies lie.
+//! The report of `reduce`: how far an array would shrink files, what prevents it, where copies are.
 
 mod charts;
 pub mod document;
@@ -22,14 +22,13 @@ use blockstone_report::render::terminal::columns::visible_width;
 use blockstone_report::{Block, Card, Detail, Headline, Report, Section, Tone};
 use blockstone_report::{block_size, percent, to_one};
 
-/// Shifted copies that the terminal names.
+/// Most shifted copies that the terminal names.
 const SHIFTS_MAX: usize = 3;
-/// Files that are named where something is wrong with them.
+/// Most files with a problem that are named.
 const NAMED_MAX: usize = 4;
-/// Columns of a path that are shown.
+/// Most columns of a path that are shown.
 const NAME_WIDTH: usize = 36;
 
-/// Names of its tables.
 pub const TABLES: &[&str] = &[
     "dedup",
     "steps",
@@ -43,7 +42,7 @@ pub const TABLES: &[&str] = &[
     "skipped",
 ];
 
-/// A scan; `signal` ended it, if any. The terminal's lines keep to `style`.
+/// Reports a scan, which `signal` may have ended. The terminal's lines keep to `style`.
 pub fn report(
     findings: &Findings,
     scanned: &Scanned,
@@ -71,8 +70,8 @@ pub fn report(
     }
 }
 
-/// The ratio, how sure it is, and what it is of. That the scan lacks something stands before it in
-/// the same line, so that it is quoted with it.
+/// Returns the ratio, its certainty, and what it covers. If the scan is incomplete, the same line
+/// says so before the ratio, so that it is quoted with it.
 fn top(findings: &Findings, scanned: &Scanned, style: &Style) -> (Headline, Vec<String>) {
     let (bytes, stored) = words::in_and_stored(findings);
     let is_partial = words::shortfall(scanned).is_some();
@@ -80,7 +79,7 @@ fn top(findings: &Findings, scanned: &Scanned, style: &Style) -> (Headline, Vec<
     let mut text = format!("{partial}{}", ratios(findings));
     let mut second = String::new();
     if let Some(certainty) = findings.primary().reduction_ratio.map(|r| words::certainty(&r)) {
-        // It stays in one piece: where it does not fit, it begins the next line.
+        // It stays in one piece: if it does not fit, it begins the next line.
         let together = format!("{text} ({certainty})");
         if visible_width(&together) <= style.width {
             text = together;
@@ -97,7 +96,7 @@ fn top(findings: &Findings, scanned: &Scanned, style: &Style) -> (Headline, Vec<
     (Headline { text, tone, ..Headline::default() }, identity)
 }
 
-/// Deduplication × compression = reduction.
+/// States that deduplication × compression = reduction.
 fn ratios(findings: &Findings) -> String {
     let grid = findings.primary();
     let Some(reduction) = grid.reduction_ratio else { return no_ratio(grid).to_owned() };
@@ -110,7 +109,7 @@ fn ratios(findings: &Findings) -> String {
     format!("compression {compression} = reduction {reduction}; dedup would be {dedup}")
 }
 
-/// Why there is no ratio.
+/// Explains why there is no ratio.
 fn no_ratio(grid: &GridFigures) -> &'static str {
     if grid.blocks == 0 {
         "No ratio: there is no block to count"
@@ -121,7 +120,7 @@ fn no_ratio(grid: &GridFigures) -> &'static str {
     }
 }
 
-/// What the scan took.
+/// States the time and resources of the scan.
 fn effort(scanned: &Scanned) -> String {
     let way = if scanned.direct { "direct" } else { "buffered" };
     format!(
@@ -133,7 +132,8 @@ fn effort(scanned: &Scanned) -> String {
     )
 }
 
-/// Why it ended early; files that are not in the figures as they should be, by name while few.
+/// Explains why the scan ended early, and which files the figures do not cover as they should;
+/// these are named as long as they are few.
 fn warnings(scanned: &Scanned) -> Vec<String> {
     let mut lines: Vec<String> =
         scanned.ended_by.iter().map(|why| format!("ended early: {why}")).collect();
@@ -167,7 +167,7 @@ fn cards(findings: &Findings) -> Vec<Card> {
                 value: f64,
                 unit: &'static str,
                 source: String| {
-        // The intervals of a scan are of 99 %: they stand in words.
+        // The intervals of a scan are 99 % intervals, so they are given in words.
         Card::exact(name, title, value, unit).source(source)
     };
     let ratio = |name, title, ratio: Option<Interval>, note: String| {
@@ -203,7 +203,7 @@ fn cards(findings: &Findings) -> Vec<Card> {
     .collect()
 }
 
-/// What one screen has room for.
+/// Returns the sections that one screen has room for.
 fn on_screen(findings: &Findings, scanned: &Scanned, style: &Style) -> Vec<Section> {
     let identical = strips::identical(findings, scanned);
     let strips = Block::Preformatted(strips::lines(findings, scanned, style));
@@ -221,7 +221,7 @@ fn on_screen(findings: &Findings, scanned: &Scanned, style: &Style) -> Vec<Secti
 
 fn usage(findings: &Findings) -> Vec<String> {
     let text = words::usage(findings).join("; ");
-    // With a shifted copy, its verdict says so.
+    // If there is a shifted copy, its verdict says so.
     let chunks = findings.chunk_ratio.filter(|_| findings.shifts.is_empty()).map(|chunks| {
         let block = block_size(findings.model.block_bytes.into());
         let blocks = words::value(findings.primary().dedup_ratio);
@@ -231,7 +231,8 @@ fn usage(findings: &Findings) -> Vec<String> {
     [Some(text), chunks].into_iter().flatten().collect()
 }
 
-/// What classes of contents shrink by, with the first compressor and where steps matter least.
+/// Lists how far classes of contents shrink, with the first compressor and where steps matter
+/// least.
 fn classes(findings: &Findings) -> String {
     let mut all = findings.compression.iter().filter(|figures| figures.class == Class::All);
     let Some(first) = all.next() else { return String::new() };
@@ -248,12 +249,13 @@ fn classes(findings: &Findings) -> String {
     format!("{} of {contents} contents: {}", first.codec, classes.join(", "))
 }
 
-/// The sentence of what header fields cost.
+/// The sentence on the effect of header fields.
 fn ladder(findings: &Findings) -> String {
     if findings.field_costs.is_empty() { String::new() } else { words::ladder(findings) }
 }
 
-/// The table behind it, unless they cost nothing, which the sentence says already.
+/// The table behind that sentence, unless the fields have no effect, which the sentence says
+/// already.
 fn field_costs(findings: &Findings) -> Option<Table> {
     let plain = words::value(findings.primary().dedup_ratio);
     let costs = findings.field_costs.iter();
@@ -280,7 +282,7 @@ fn shifts(findings: &Findings, scanned: &Scanned) -> Vec<String> {
     lines
 }
 
-/// What the page adds.
+/// Returns the sections that are on the page only.
 fn on_page(findings: &Findings, scanned: &Scanned) -> Vec<Section> {
     let chapter = |id: &'static str, heading: &'static str, charts: Vec<Chart>, tables: Vec<_>| {
         Section::page(id, heading).with(charts).with(tables)

@@ -1,4 +1,4 @@
-//! The rules for a scan: whether its ratios describe data.
+//! The rules for a scan: whether its ratios are those of data.
 
 mod block_sampling;
 mod compressible_filler;
@@ -12,15 +12,14 @@ use blockstone_reduce::findings::{FileNote, Findings};
 
 pub type ScanRule = Rule<fn(&ScanCase) -> Judgement>;
 
-/// In the order in which their verdicts are listed.
+/// All rules, in the order in which their verdicts are listed.
 pub const ALL: &[ScanRule] =
     &[never_used_blocks::RULE, compressible_filler::RULE, block_sampling::RULE, shifted_copy::RULE];
 
-/// What a scan found in files.
 pub struct ScanCase<'a> {
     pub findings: &'a Findings,
     pub files: &'a [FileNote],
-    /// Whether it looked for chunks of variable size.
+    /// Whether the scan looked for chunks of variable size.
     pub chunks: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Arguments of `run`: SLOB's parameters under SLOB's names, and what the instance is made of.
+//! Arguments of `run`: SLOB's parameters under SLOB's names, and the parameters of the instance.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -135,7 +135,7 @@ pub enum Profile {
     Scan,
 }
 
-/// `redo` or `redo:N`, and the same of other modes.
+/// `redo` or `redo:N`, and the same for the other modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Noise {
     pub mode: NoiseMode,
@@ -210,9 +210,8 @@ pub struct InstanceArgs {
 /// `NAME=PATH,PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailureGroup {
-    /// What it is called.
     pub name: String,
-    /// Its disks.
+    /// The disks that fail together.
     pub paths: Vec<PathBuf>,
 }
 
@@ -230,7 +229,7 @@ impl FromStr for FailureGroup {
     }
 }
 
-/// What can follow `--target`, one line each.
+/// Lists the values of `--target`, one per line.
 fn targets() -> String {
     let lines = registry::ALL.iter().map(|entry| format!("- {}: {}", entry.form(), entry.doc));
     let lines: Vec<_> = lines.collect();

@@ -1,5 +1,5 @@
-//! The line that SLOB's users keep in their spreadsheets: the columns of its `awr_info`, one line a
-//! run.
+//! The line that SLOB's users keep in their spreadsheets: the columns of its `awr_info`, one line
+//! per run.
 
 use anyhow::{Result, anyhow};
 use blockstone_base::units::thousands;
@@ -8,15 +8,16 @@ use blockstone_record::Recording;
 use blockstone_record::parameters::RunParameters;
 use blockstone_report::Report;
 
-/// Heading and values, each a line with `|` between the columns. A column without a measurement is
-/// empty; `DFPR_LAT` always is, for the instance has no db file parallel read.
+/// Returns headings and values as one line each, with `|` between the columns. A column without a
+/// measurement is empty; `DFPR_LAT` always is, since the instance does not do db file parallel
+/// read.
 pub fn awr_info(recording: &Recording, findings: &RunFindings) -> String {
     let (names, values): (Vec<&str>, Vec<String>) =
         columns(recording, findings).into_iter().unzip();
     format!("{}\n{}\n", names.join("|"), values.join("|"))
 }
 
-/// The two lines of a report. Fails when it is not that of a run.
+/// Returns the two lines of a report. Fails if it is not the report of a run.
 pub fn of(report: &Report) -> Result<&str> {
     report.document.get("awr_info").and_then(|text| text.as_str()).ok_or_else(|| {
         anyhow!(
@@ -28,7 +29,7 @@ pub fn of(report: &Report) -> Result<&str> {
     })
 }
 
-/// Name and value of each; rates are per second, latencies in microseconds.
+/// Returns name and value of each column; rates are per second, latencies in microseconds.
 pub fn columns(recording: &Recording, findings: &RunFindings) -> Vec<(&'static str, String)> {
     let profile = |name: &str| findings.load_profile.iter().find(|row| row.name == name);
     let rate = |name: &str, factor: f64, digits: usize| {

@@ -1,5 +1,5 @@
-//! `blockstone run --matrix`: the same run at every combination of a few settings, several times,
-//! interleaved: what changes on the machine meanwhile hits all combinations alike.
+//! `blockstone run --matrix`: the same run at every combination of a few settings, repeated and
+//! interleaved, so that changes on the machine meanwhile affect all combinations alike.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -21,15 +21,15 @@ use crate::progress::Progress;
 use crate::verb;
 use crate::{finish, recordings};
 
-/// A plan takes some 100 bytes a run.
+/// Largest plan that is read; a plan takes some 100 bytes per run.
 const PLAN_BYTES_MAX: Bytes = Bytes::mib(16);
 
-/// Options that say where things are, and those about the grid itself.
+/// Options that cannot vary: those that name files and directories, and those of the grid itself.
 const FIXED: [&str; 8] =
     ["conf", "destroy", "failure-group", "matrix", "password-file", "record", "repeat", "require"];
-/// Short names of options.
+/// Short names of options, with the long ones.
 const SHORT: [(&str, &str); 1] = [("update", "update-pct")];
-/// The value of an option that is not given.
+/// Value that leaves an option out.
 const NONE: &str = "none";
 
 pub fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
@@ -37,11 +37,11 @@ pub fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
     let axes = axes(&args.matrix)?;
     let combinations = Axis::combinations(&axes);
     let cells = cells(args, &axes, &combinations)?;
-    // From here on they are only shown.
+    // From here on the values are only shown.
     let axes: Vec<Axis> = axes.into_iter().map(without_passwords).collect();
     let combinations = Axis::combinations(&axes);
     args.instance.password.read_for(cells.iter().map(|cell| cell.instance.target.as_str()))?;
-    // All are checked before the first runs.
+    // All combinations are checked before the first of them runs.
     let impossible: Vec<Option<String>> = cells
         .iter()
         .map(|cell| impossible(&super::settings(cell, global, printer)?))
@@ -80,7 +80,8 @@ pub fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
         let mut order: Vec<usize> = (0..cells.len()).collect();
         order.retain(|&cell| impossible[cell].is_none());
         if repeat % 2 == 1 {
-            // There and back: a drift does not favour those that come first.
+            // Forwards and backwards, so that a drift does not favour the combinations that come
+            // first.
             order.reverse();
         }
         for cell in order {
@@ -100,7 +101,8 @@ pub fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
     show(&dir.path, context)
 }
 
-/// The arguments at each combination; an option of one of several targets is for that one.
+/// Returns the arguments of each combination. An option that applies to only one of several targets
+/// is passed only to that one.
 fn cells(args: &RunArgs, axes: &[Axis], combinations: &[Vec<String>]) -> Result<Vec<RunArgs>> {
     let of = |values: &Vec<String>| with(args, axes, values);
     let mut cells: Vec<RunArgs> = combinations.iter().map(of).collect::<Result<_>>()?;
@@ -112,8 +114,8 @@ fn cells(args: &RunArgs, axes: &[Axis], combinations: &[Vec<String>]) -> Result<
     Ok(cells)
 }
 
-/// Why this combination cannot be, where the target cannot read and write so; what else is wrong is
-/// an error.
+/// Returns why this combination is impossible, if the target cannot do I/O in the requested way.
+/// Anything else that is wrong is an error.
 fn impossible(settings: &Settings) -> Result<Option<String>> {
     match blockstone_run::prepare(settings) {
         Ok(_) => Ok(None),
@@ -122,7 +124,8 @@ fn impossible(settings: &Settings) -> Result<Option<String>> {
     }
 }
 
-/// One run, recorded and judged, without a word about it. One that fails is a result of the grid.
+/// Runs once, records and judges without printing a report. A run that fails is a result of the
+/// grid.
 fn one(
     args: &RunArgs,
     seed: u64,
@@ -173,7 +176,7 @@ pub fn report(dir: &Path) -> Result<Report> {
     Ok(super::report::grid::report(&grid, &dir.display().to_string()))
 }
 
-/// The axes of `name=value,value` each.
+/// Parses axes of the form `name=value,value`.
 fn axes(texts: &[String]) -> Result<Vec<Axis>> {
     let axis = |text: &String| {
         let hint = "hint: --matrix update=0,20 sessions=1,8,64 target=instance,postgres:scratch";
@@ -200,10 +203,10 @@ fn without_passwords(axis: Axis) -> Axis {
     Axis { values: axis.values.iter().map(|value| without_password(value)).collect(), ..axis }
 }
 
-/// The options of a run without their defaults: of these, only what is given is taken.
+/// Returns the options of a run without their defaults: only those that are given are applied.
 fn varied() -> Command {
     let command = RunArgs::augment_args_for_update(Command::new("run"));
-    // Some options of a run contradict some of every verb.
+    // Some options of a run conflict with some of the options of every verb.
     let command = verb::Global::augment_args(command).no_binary_name(true);
     command.mut_args(|arg| arg.default_value(None).default_missing_value(None))
 }
@@ -214,7 +217,7 @@ fn varies(arg: &Arg) -> bool {
         && arg.get_long().is_some_and(|name| !FIXED.contains(&name))
 }
 
-/// The option that an axis varies.
+/// Returns the option that an axis varies.
 fn option<'a>(command: &'a Command, axis: &str) -> Option<&'a Arg> {
     let long = SHORT.iter().find(|(short, _)| *short == axis).map_or(axis, |(_, long)| *long);
     let is_named = |arg: &&Arg| {
@@ -224,9 +227,9 @@ fn option<'a>(command: &'a Command, axis: &str) -> Option<&'a Arg> {
     command.get_arguments().filter(|arg| varies(arg)).find(is_named)
 }
 
-/// The arguments at one combination.
+/// Returns the arguments of one combination.
 fn with(args: &RunArgs, axes: &[Axis], values: &[String]) -> Result<RunArgs> {
-    // Each has a directory of its own below the grid's.
+    // Each run has its own directory below that of the grid.
     let mut args = RunArgs { out: None, ..args.clone() };
     let usual = RunArgs::augment_args(Command::new("run"));
     for (axis, value) in axes.iter().zip(values) {

@@ -1,4 +1,4 @@
-//! What a run of a workload reports: what its sessions got from the storage, where their time went,
+//! Report of a run of a workload: what its sessions got from the storage, where their time went,
 //! and whether to believe it.
 
 mod activity;
@@ -30,7 +30,7 @@ use super::awr;
 use crate::recorded::document::{self, Common};
 use crate::recorded::{self, Groups, Place};
 
-/// The figures of the headline, and the words after each number.
+/// Figures of the headline, and the words after each number.
 const HEADLINE: [(&str, &str); 8] = [
     ("bulk_returned_mbps", "MB/s as returned"),
     ("bulk_flushed_mbps", "MB/s with its flush"),
@@ -121,7 +121,7 @@ const GROUPS: &Groups = &[
     ),
 ];
 
-/// The keys of the document.
+/// JSON document of a run.
 #[derive(Serialize, JsonSchema)]
 #[schemars(transform = document::summary_of(&ABOUT_FIGURES))]
 pub struct RunDocument<'a> {
@@ -130,43 +130,43 @@ pub struct RunDocument<'a> {
     window: Window<'a>,
     #[serde(flatten)]
     findings: &'a RunFindings,
-    /// The transactions of an order-entry mix; null of any other run.
+    /// Transactions of an order-entry mix; null for any other run.
     transactions: Option<&'a Transactions>,
-    /// The tables of a bulk write; null of any other run.
+    /// Tables of a bulk write; null for any other run.
     bulk_write: Option<&'a BulkWrite>,
-    /// The points of a matrix of scans, in the order in which they were measured; empty for any
-    /// other run, as are the next two.
+    /// Points of a matrix of scans, in the order in which they were measured; empty for any other
+    /// run, as are the next two keys.
     scan: &'a [ScanPoint],
-    /// Few against many sessions, for each size of read.
+    /// Comparison of few and many sessions, for each read size.
     scan_effects: &'a [ScanEffect],
-    /// How far the sizes of reads differ, for each number of sessions.
+    /// Differences between read sizes, for each number of sessions.
     scan_spreads: &'a [ScanSpread],
-    /// What noise beside the sessions did to them; null where there was none.
+    /// Effect of noise on the sessions; null if there was none.
     noise: Option<&'a Noise>,
     /// SLOB's columns, as lines of `name=value`.
     awr_info: String,
-    /// The files or devices that served a database as disks, as they lay once it was loaded.
+    /// Files or devices that served a database as disks, and their layout after loading.
     disk_files: &'a [FileEvidence],
-    /// Files in which a database on this machine keeps the rows that are visited, once loaded.
+    /// Files in which a database on this machine stores the rows that are visited, after loading.
     data_files: &'a [FileEvidence],
 }
 
-/// The window that all figures are of.
+/// The window that all figures refer to.
 #[derive(Serialize, JsonSchema)]
 struct Window<'a> {
-    /// Label of its phase; empty when the run did not come that far.
+    /// Label of its phase; empty if the run ended before it.
     label: &'a str,
-    /// Zero when the run did not come that far.
+    /// Duration in nanoseconds; zero if the run ended before it.
     duration_ns: u64,
-    /// Sessions that ran.
+    /// Number of sessions that ran.
     sessions: u64,
-    /// Why it closed.
+    /// Reason why the window closed.
     stop: Option<Stop>,
 }
 
 pub use layers::VIEWS;
 
-/// Names of its own tables.
+/// Names of the tables that only this verb has.
 pub const TABLES: &[&str] = &[
     "transactions",
     "transaction-cost",
@@ -193,7 +193,6 @@ pub const TABLES: &[&str] = &[
     "awr-info",
 ];
 
-/// The report of a run and its findings.
 pub fn report(recording: &Recording, findings: &RunFindings) -> Result<Report> {
     let manifest = &recording.manifest;
     let history = History::read(recording)?;
@@ -223,12 +222,12 @@ pub fn report(recording: &Recording, findings: &RunFindings) -> Result<Report> {
     })
 }
 
-/// What the sessions got; of a matrix of scans, the most bytes a second and with what.
+/// Returns what the sessions got; for a matrix of scans, the highest throughput and its settings.
 fn headline(manifest: &Manifest, findings: &RunFindings) -> Headline {
     if let Some(card) = findings.scan.as_ref().and_then(forms::fastest) {
         return recorded::headline(manifest, vec![card]);
     }
-    // Requests and commits of a bulk write say less than its bytes.
+    // For a bulk write, requests and commits say less than its bytes.
     let shown = |(name, _): &&(&str, &str)| findings.bulk_write.is_none() || is_of_tables(name);
     let figures = HEADLINE
         .iter()
@@ -244,7 +243,8 @@ fn is_of_tables(figure: &str) -> bool {
     figure.starts_with("bulk_")
 }
 
-/// None for what the workload did not do: that is no figure of it.
+/// Returns `None` if the workload did not do this at all, because it is then not a figure of the
+/// workload.
 fn card(findings: &RunFindings, place: Place) -> Option<Card> {
     let figure = findings.figure(place.2).filter(|figure| figure.estimate.samples > 0)?;
     let source = counted(figure.estimate.samples, "sample");
@@ -293,8 +293,9 @@ fn workload(manifest: &Manifest, findings: &RunFindings) -> String {
     parts.join(" · ")
 }
 
-/// What every run has: of several windows, the one that the findings are about. A matrix is one
-/// screen by itself; what one of its points was in detail stands on the page.
+/// Returns the sections that every run has; with several windows, those of the window that the
+/// findings are about. A matrix fills a screen on its own, so details of one of its points appear
+/// only on the page.
 fn database(findings: &RunFindings) -> Vec<Section> {
     let scans = findings.scan.is_some();
     let screen = if scans { Detail::Page } else { Detail::Screen };

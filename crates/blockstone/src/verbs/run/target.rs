@@ -26,13 +26,13 @@ impl TargetOptions {
         self.given.iter().flat_map(|given| given.settings.clone()).collect()
     }
 
-    /// Where its programs are; none looks in the usual places.
+    /// Directory of the target's programs; `None` means the usual places.
     pub fn programs(&self) -> Option<PathBuf> {
         self.given.iter().rev().find_map(|given| given.programs.clone())
     }
 
-    /// Leaves out, for `target`, what of `common` applies to one of the `others` only: of several
-    /// targets, each takes the options that are its own.
+    /// Removes the options in `common` that apply only to `others`, not to `target`: each of
+    /// several targets takes only its own options.
     pub fn take_own(&mut self, target: &str, common: &Self, others: &[&str]) {
         let of_another = |option: &TargetOption| {
             !applies(option, target) && others.iter().any(|other| applies(option, other))
@@ -67,7 +67,7 @@ fn applies(option: &TargetOption, target: &str) -> bool {
     own.iter().any(|own| own.name == option.name)
 }
 
-/// The targets that an option applies to.
+/// Returns the targets that an option applies to.
 fn targets_of(option: &TargetOption) -> impl Iterator<Item = &'static str> {
     let of = |entry: &&registry::Entry| {
         entry.family.options.iter().any(|other| other.name == option.name)
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(of("postgres:scratch", &targets), Some((Some(PathBuf::from("/opt")), 0)));
         assert_eq!(of("mariadb:scratch", &targets), Some((None, 1)));
         assert_eq!(of("instance", &["instance", "sqlite:."]), None, "no target can take them");
-        // What was varied applies to every combination that it is in, or is an error.
+        // A varied option applies to every combination that it is part of, or is an error.
         let mut varied = common.clone();
         varied.given.extend(parsed(&["--pg-conf", "b=2"]).given);
         varied.take_own("instance", &common, &targets);

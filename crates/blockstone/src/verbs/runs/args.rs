@@ -32,7 +32,7 @@ fn verb(text: &str) -> Result<String, String> {
     }
 }
 
-/// An age before now, or a date with or without a time of day in the system's time zone.
+/// Parses an age before now, or a date with or without a time of day in the system's time zone.
 fn since(text: &str) -> Result<Timestamp, String> {
     let fail = || format!("`{text}` is neither an age such as 2d nor a date such as 2026-11-22");
     if let Some(age) = age(text) {

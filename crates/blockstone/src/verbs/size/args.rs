@@ -13,7 +13,7 @@ use crate::purpose::Purpose;
 
 /// Percentiles by which hardware is sized.
 pub const PERCENTILES: [&str; 4] = ["p50", "p95", "p99", "max"];
-/// Options of a need that was observed.
+/// Options that apply to a need that was observed only.
 const OBSERVED: [&str; 9] = [
     "paths",
     "import",
@@ -191,7 +191,7 @@ pub struct MachineArgs {
     pub core_list: Option<PathBuf>,
 }
 
-/// `9-17`: from 9:00 to before 17:00.
+/// Hours of the day: `9-17` is from 9:00 to just before 17:00.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hours(pub u32, pub u32);
 
@@ -207,7 +207,7 @@ impl FromStr for Hours {
     }
 }
 
-/// `50%` or `50`, as a share.
+/// Parses `50%` or `50` as a share.
 fn percentage(text: &str) -> Result<f64, String> {
     let number = text.trim_end_matches('%').trim_end().parse::<f64>();
     let share = number.map_err(|_| "write a percentage, for example 50%".to_owned())? / 100.0;
@@ -219,7 +219,7 @@ fn penalty(text: &str) -> Result<f64, String> {
     if (1.0..=100.0).contains(&penalty) { Ok(penalty) } else { Err("from 1 to 100".to_owned()) }
 }
 
-/// `12disks` or `12`.
+/// Parses `12disks` or `12`.
 fn disks(text: &str) -> Result<u64, String> {
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim_end();
     let count = number.parse().ok().filter(|count| (1..=100_000).contains(count));
@@ -231,17 +231,17 @@ impl SizeArgs {
         self.paths.iter().chain(&self.import)
     }
 
-    /// A need is stated, in place of an observed one.
+    /// Whether a need is stated in place of an observed one.
     pub fn is_stated(&self) -> bool {
         self.stated.amounts().next().is_some() || self.asks_what_is_carried()
     }
 
-    /// Reads of a block that find a row by its index.
+    /// Block reads that it takes to find a row by its index.
     pub fn reads_of_lookup(&self) -> Option<f64> {
         reads_by_index(self.stated.rows?, ENTRIES).map(f64::from)
     }
 
-    /// Units without a need.
+    /// Whether units are given without a need.
     pub fn asks_what_is_carried(&self) -> bool {
         let needed = self.stated.amounts().next().is_some() || self.inputs().next().is_some();
         !needed && self.hardware.units.is_some()

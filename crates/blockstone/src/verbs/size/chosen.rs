@@ -1,4 +1,4 @@
-//! The units that a need is held against, and how they are to be used, as the options say.
+//! The units that a need is compared with, and how they will be used, as the options say.
 
 use anyhow::{Result, bail};
 use blockstone_record::manifest::Group;
@@ -13,10 +13,10 @@ use crate::verb::Context;
 pub struct Chosen {
     pub catalogue: Catalogue,
     pub unit: Unit,
-    /// It is none of the catalogue.
+    /// Whether the unit was stated and is not in the catalogue.
     pub is_stated: bool,
     pub plan: Plan,
-    /// What was measured of one unit.
+    /// Points of a measured curve of one unit.
     pub curve: Vec<CurvePoint>,
     pub headroom: Option<Headroom>,
 }
@@ -60,7 +60,7 @@ fn named(args: &HardwareArgs, catalogue: &Catalogue) -> Result<Unit> {
     Ok(catalogue.unit(text)?)
 }
 
-/// The loads of a calibration of one unit, with their p99.
+/// Returns the loads of a calibration of one unit, with their p99.
 fn curve(args: &HardwareArgs, context: &Context) -> Result<Vec<CurvePoint>> {
     let Some(name) = &args.curve else { return Ok(Vec::new()) };
     let recording = recordings::open(name, &context.global.runs_dir)?;
@@ -86,7 +86,7 @@ fn curve(args: &HardwareArgs, context: &Context) -> Result<Vec<CurvePoint>> {
     Ok(curve)
 }
 
-/// The largest load within the latency that is wanted.
+/// Returns the largest load within the latency wanted.
 fn headroom(args: &HardwareArgs, curve: &[CurvePoint]) -> Result<Option<Headroom>> {
     let (Some(name), Some(p99)) = (&args.curve, args.p99) else { return Ok(None) };
     let Some(headroom) = from_curve(curve, p99.as_secs_f64())? else {

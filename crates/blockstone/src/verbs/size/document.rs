@@ -1,5 +1,5 @@
-//! Keys of the JSON document of `size`; schema, version and tables are the renderer's. Rates of
-//! bytes are decimal megabytes a second.
+//! Keys of the JSON document of `size`; the renderer adds schema, version and tables. Byte rates
+//! are decimal megabytes per second.
 
 use blockstone_base::stats::Estimate;
 use blockstone_base::verdict::Verdict;
@@ -16,16 +16,16 @@ use super::{Sized, drive};
 #[derive(Serialize, JsonSchema)]
 pub struct SizeDocument {
     tool_version: &'static str,
-    /// One an interval and instance or cluster; empty for a need that was stated.
+    /// One entry per interval and instance or cluster; empty for a need that was stated.
     sources: Vec<SourceKeys>,
     need: NeedKeys,
-    /// Of several databases, or of the instances of one; null for a single one.
+    /// Consolidation of several databases, or of the instances of one; null for a single one.
     consolidation: Option<ConsolidationKeys>,
     ceilings: Vec<CeilingKeys>,
     answer: AnswerKeys,
     /// The command that drives the need, with `PATH` for the storage; null without requests.
     drive: Option<String>,
-    /// What the run of `--verify` did.
+    /// Result of the run given by `--verify`.
     verified: Option<VerifiedKeys>,
     verdicts: Vec<Verdict>,
 }
@@ -33,10 +33,11 @@ pub struct SizeDocument {
 #[derive(Serialize, JsonSchema)]
 struct VerifiedKeys {
     predicted_iops: Estimate,
-    /// Null where a rule condemned it.
+    /// Null if a rule condemned it.
     iops: Option<Estimate>,
     wanted_latency_ns_p99: Option<f64>,
-    /// Those that the curve measured at the loads next to the need; 0 where it has none below.
+    /// The p99 that the curve measured at the loads just below and above the need; 0 if it has no
+    /// load below.
     predicted_latency_ns_p99: Option<[f64; 2]>,
     latency_ns_p99: Option<Estimate>,
 }
@@ -44,7 +45,7 @@ struct VerifiedKeys {
 #[derive(Serialize, JsonSchema)]
 struct SourceKeys {
     name: String,
-    /// By the clock of the server.
+    /// Beginning of the interval, by the clock of the server.
     begin: String,
     seconds: f64,
     reads_per_s: Option<f64>,
@@ -56,42 +57,42 @@ struct SourceKeys {
 
 #[derive(Serialize, JsonSchema)]
 struct NeedKeys {
-    /// Writes of the storage for one of the database.
+    /// Writes to the storage per write of the database.
     penalty: f64,
-    /// The percentile that hardware is sized for; `stated` for a need that was not observed.
+    /// Percentile that hardware is sized for; `stated` for a need that was not observed.
     percentile: String,
-    /// Reads and writes of the database at it.
+    /// Reads and writes of the database per second at that percentile.
     reads_per_s: Option<f64>,
     writes_per_s: Option<f64>,
-    /// Shortest and longest time over which the values are means; null for a stated need.
+    /// Shortest and longest time that the values are averaged over; null for a stated need.
     averaging_seconds: Option<[f64; 2]>,
-    /// Intervals, or hours of the week of several databases, and those that lack instances: their
-    /// values are lower bounds.
+    /// Number of intervals, or of hours of the week for several databases, and of those that lack
+    /// instances: the values of the latter are lower bounds.
     intervals: u64,
     partial_intervals: u64,
     hardware_iops: IopsKeys,
-    /// All that is known of a need that was observed, in the units of `name`: a second, bytes,
-    /// cores; requests of tablespaces by their class.
+    /// All known quantities of a need that was observed, in the units that `name` gives: per
+    /// second, bytes, cores; requests of tablespaces by their class.
     quantities: Vec<QuantityKeys>,
-    /// Of the weekly p95; null where there are too few weeks, as `no_growth` says.
+    /// Growth of the weekly p95; null if there are too few weeks, as `no_growth` explains.
     growth: Option<GrowthKeys>,
     no_growth: Option<String>,
 }
 
-/// Requests that reach the disks. Null where there are too few intervals.
+/// Requests per second that reach the disks. Null if there are too few intervals.
 #[derive(Default, Serialize, JsonSchema)]
 struct IopsKeys {
     p50: Option<f64>,
     p95: Option<f64>,
     p99: Option<f64>,
     max: Option<f64>,
-    /// Of the time, not of the intervals.
+    /// 95th percentile of the time, not of the intervals.
     p95_weighted: Option<f64>,
-    /// 95 % intervals by order statistics; the upper end is null where no value bounds it.
+    /// 95 % intervals by order statistics; the upper end is null if no value bounds it.
     p50_interval: Option<[Option<f64>; 2]>,
     p95_interval: Option<[Option<f64>; 2]>,
     p99_interval: Option<[Option<f64>; 2]>,
-    /// Sum of the highest values inside an interval: an upper bound.
+    /// Sum of the highest values within an interval: an upper bound.
     most: Option<f64>,
     /// Share of the time within 1 % of the maximum.
     at_max_share: Option<f64>,
@@ -109,9 +110,9 @@ struct QuantityKeys {
 #[derive(Serialize, JsonSchema)]
 struct GrowthKeys {
     weeks: u64,
-    /// Hardware IOPS more in a week.
+    /// Additional hardware IOPS per week.
     per_week: Estimate,
-    /// The p95 after as many weeks as were observed.
+    /// The p95 after as many further weeks as were observed.
     after: Estimate,
 }
 
@@ -121,9 +122,9 @@ struct ConsolidationKeys {
     of: &'static str,
     sum_of_peaks: f64,
     peak_of_sums: f64,
-    /// An hour of the week of databases, a time of instances.
+    /// Hour of the week for databases, point in time for instances.
     at: String,
-    /// Worst sum of the highest values inside intervals.
+    /// Largest sum of the highest values within intervals.
     sum_of_most: Option<f64>,
     parts: Vec<PartKeys>,
 }
@@ -132,7 +133,7 @@ struct ConsolidationKeys {
 struct PartKeys {
     name: String,
     peak: f64,
-    /// In the peak of sums; null where nothing is known of it then.
+    /// IOPS of this part at the peak of sums; null if unknown at that time.
     at_peak: Option<f64>,
 }
 
@@ -143,9 +144,9 @@ struct CeilingKeys {
     unit_capacity: f64,
     units: u64,
     binding: bool,
-    /// Units ÷ units of the binding one.
+    /// Units ÷ units of the binding ceiling.
     slack: f64,
-    /// Of all units of the answer.
+    /// Utilisation of all units of the answer.
     utilisation: f64,
 }
 
@@ -153,9 +154,9 @@ struct CeilingKeys {
 struct AnswerKeys {
     unit: String,
     units: u64,
-    /// The same as larger units.
+    /// The same capacity as larger units.
     packed: Vec<PackedKeys>,
-    /// Ceilings that could not be checked, because what a unit can do is not known.
+    /// Ceilings that could not be checked, because the capability of a unit is not known.
     unchecked: Vec<String>,
 }
 
@@ -163,7 +164,7 @@ struct AnswerKeys {
 struct PackedKeys {
     unit: String,
     units: u64,
-    /// Before rounding up.
+    /// Number of units before rounding up.
     exact: f64,
 }
 

@@ -1,4 +1,4 @@
-//! The command that drives a need on the storage that was sized for it.
+//! The command that generates a need on the storage that was sized for it.
 
 use blockstone_size::hardware::cache::{LogWrites, log_writes};
 use blockstone_size::hardware::{Demand, Redundancy};
@@ -6,17 +6,17 @@ use blockstone_size::hardware::{Demand, Redundancy};
 use super::Sized;
 use super::args::SizeArgs;
 
-/// Seconds that a run takes at least.
+/// Shortest time of a run, in seconds.
 const SECONDS_MIN: f64 = 60.0;
-/// And at most, where the averaging time is longer.
+/// Longest time of a run, in seconds, even if the averaging time is longer.
 const SECONDS_MAX: f64 = 900.0;
 
-/// Part of the visits that read: the cache of 16 MiB has the rest of the rows' 1 GiB.
+/// Share of the visits that read: the cache of 16 MiB serves the rest of the rows' 1 GiB.
 const MISSES: f64 = 1.0 - 16.0 / 1024.0;
-/// Blocks that a transaction changes at most, so that its writes do not come in bursts.
+/// Most blocks that a transaction changes, so that its writes do not come in bursts.
 const BLOCKS_MAX: f64 = 64.0;
 
-/// The command for what was sized.
+/// Returns the command for the need that was sized.
 pub fn of(sized: &Sized, args: &SizeArgs) -> Option<String> {
     let averaging =
         sized.need.as_ref().and_then(|it| it.most_averaging_s.or(Some(it.averaging_s.1)));
@@ -24,7 +24,7 @@ pub fn of(sized: &Sized, args: &SizeArgs) -> Option<String> {
     command(&sized.demand, log_share, args.need.redundancy(), averaging)
 }
 
-/// Writes of the data writers and of the log writer, as stated or over all that was observed.
+/// Writes of the data writers and of the log writer, as stated or over all observations.
 pub fn log_writes_of(sized: &Sized, args: &SizeArgs) -> Option<LogWrites> {
     let stated = sized.demand.writes_per_s.zip(args.stated.redo_writes);
     let stated = stated.map(|(writes, redo)| (writes - redo, redo));
@@ -38,9 +38,9 @@ pub fn log_writes_of(sized: &Sized, args: &SizeArgs) -> Option<LogWrites> {
 }
 
 /// Selects visit one block. Updates visit some blocks, change them and commit; how many blocks, and
-/// how many commits share a write of the log, follows from the commits and from the part of the
-/// writes that are of the log, 0 to 1. Where commits are unknown, each writes the log once; where
-/// the part is unknown, each changed block has a commit of its own. `None` without reads or writes.
+/// how many commits share a write of the log, follows from the commits and from the share of log
+/// writes in all writes, 0 to 1. If commits are unknown, each writes the log once; if the share is
+/// unknown, each changed block has a commit of its own. `None` without reads or writes.
 fn command(
     demand: &Demand,
     log_share: Option<f64>,
@@ -59,7 +59,7 @@ fn command(
     if operations <= 0.0 {
         return None;
     }
-    // What the percentage loses by rounding, the rate makes up for.
+    // The rate makes up for what the percentage loses by rounding.
     let percent = (updates / operations * 100.0).round();
     let of_select = MISSES;
     let of_update = blocks * MISSES + writes_of_update;
@@ -72,7 +72,7 @@ fn command(
     };
     let work =
         if blocks > 1.0 { format!(" --update-work-unit {blocks:.0}") } else { String::new() };
-    // An update reads its blocks first.
+    // An update reads the blocks that it changes first.
     let is_more = visits_of_updates > visits;
     let more = if is_more { " (it reads a block for each that it changes)" } else { "" };
     Some(format!(

@@ -7,7 +7,7 @@ use blockstone_base::units::Bytes;
 
 use crate::input;
 
-/// More than this is no catalogue and no list.
+/// A larger file is neither a catalogue nor a list.
 const TEXT_BYTES: Bytes = Bytes::mib(1);
 
 pub fn text(what: &str, path: &Path) -> Result<String> {

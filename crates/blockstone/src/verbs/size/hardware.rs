@@ -1,4 +1,4 @@
-//! The need held against what can be bought, as the options say.
+//! Compares the need with hardware that can be bought, as the options say.
 
 use anyhow::Result;
 use blockstone_size::hardware::cache::{Stranded, stranded};
@@ -13,27 +13,27 @@ use super::args::{HardwareArgs, SizeArgs};
 use super::chosen::Chosen;
 use super::machine::Machine;
 
-/// What a need takes.
+/// The hardware that a need takes.
 pub struct Hardware {
     pub answer: Answer,
     pub unit: Unit,
-    /// It is none of the catalogue.
+    /// Whether the unit was stated and is not in the catalogue.
     pub is_stated: bool,
     pub price: Option<Price>,
     pub stranded: Option<Stranded>,
     /// The same units as larger ones.
     pub packed: Vec<Packed>,
     pub changes: Vec<Change>,
-    /// What was measured of one unit.
+    /// Largest measured load of one unit within the latency wanted.
     pub headroom: Option<Headroom>,
-    /// The p99 of a read at the load of one unit, by what was measured.
+    /// The p99 of a read at the load of one unit, from measurements.
     pub predicted: Option<Predicted>,
-    /// What a queue does at this number of units, where nothing was measured.
+    /// Prediction of a queue with this number of units, if nothing was measured.
     pub queued: Option<Queued>,
     pub machine: Machine,
 }
 
-/// Held against the units of the options. `None` where nothing that is needed is known of them.
+/// Compares the need with the units of the options. Fails if no needed quantity is known of them.
 pub fn hold(
     demand: &Demand,
     all: &SizeArgs,
@@ -63,8 +63,8 @@ pub fn hold(
     })
 }
 
-/// Flash serves many requests at once: a queue with as many servers as there are units is only that
-/// of disks.
+/// A queue with one server per unit models disks only, because flash serves many requests at the
+/// same time.
 fn queued_of(iops: f64, each: f64, units: u64) -> Option<Queued> {
     (each <= DISK_IOPS_MAX).then(|| queued(iops, each, units)).flatten()
 }

@@ -1,4 +1,4 @@
-//! The machine that the units are attached to, its licences, and what writes do to flash.
+//! The machine that the units are attached to, its licences, and the effect of writes on flash.
 
 use anyhow::{Result, bail};
 use blockstone_base::units::{thousands, three_digits};
@@ -12,14 +12,14 @@ use super::args::MachineArgs;
 use super::chosen::Chosen;
 use super::files;
 
-/// What is known beside the ceilings of the units.
+/// Limits other than the ceilings of the units.
 #[derive(Default)]
 pub struct Machine {
     pub attached: Option<Attached>,
     pub licence: Option<LicenceUse>,
     pub flash: Option<FlashUse>,
     pub cores: Vec<Choice>,
-    /// Cores of the host that the driver of the units takes.
+    /// Host cores that the driver of the units takes.
     pub driver: Option<f64>,
 }
 
@@ -51,7 +51,7 @@ impl Machine {
         let scaled = demand.cores.map(|cores| cores * args.core_ratio);
         let all = scaled.map_or(driver, |cores| Some(cores + driver.unwrap_or(0.0)));
         let demand = Demand { cores: all, ..demand.clone() };
-        // What was measured of a unit says nothing about the machine.
+        // Measurements of a unit say nothing about the machine.
         let plan = Plan { measured_iops: None, ..plan.clone() };
         let attached = attached(&demand, unit, &machine, &plan)?;
         let licence = match &args.licence {
@@ -72,7 +72,7 @@ impl Machine {
         Ok(Self { attached: Some(attached), licence, flash, cores, driver })
     }
 
-    /// Which of both limits binds.
+    /// Says which of the two limits binds.
     pub fn binds(&self) -> Option<String> {
         let it = self.attached.as_ref()?;
         let (volume, machine) = (&it.volumes.unit, &it.instances.unit);
@@ -129,7 +129,7 @@ impl Machine {
     }
 }
 
-/// Cores that a driver on the host takes for itself, where the unit states what an I/O costs.
+/// Host cores that a driver takes, if the unit states the cost of an I/O.
 fn driver(answer: &Answer, unit: &Unit) -> Result<Option<f64>> {
     let iops = answer.ceilings.iter().find(|it| it.name == "IOPS").map(|it| it.need);
     let Some((iops, us)) = iops.zip(unit.host_us_per_io) else { return Ok(None) };

@@ -1,5 +1,5 @@
-//! What `size` says: the need, the ceilings, the answer, what would change it, and the command that
-//! drives the predicted load.
+//! The report of `size`: the need, the ceilings, the answer, what would change it, and the command
+//! that generates the predicted load.
 
 mod charts;
 mod tables;
@@ -22,9 +22,9 @@ use super::{Sized, document, drive};
 
 pub const TABLES: &[(&str, &[Heading])] = tables::ALL;
 
-/// Intervals that are longer than this say little of single hours.
+/// Intervals longer than this say little about single hours.
 const LONG_S: f64 = 7_200.0;
-/// Names in a headline.
+/// Most names in a headline.
 const NAMES_MAX: usize = 60;
 
 pub fn report(sized: &Sized, args: &SizeArgs) -> Report {
@@ -47,7 +47,7 @@ pub fn report(sized: &Sized, args: &SizeArgs) -> Report {
     }
 }
 
-/// Verdicts whose rules have not spoken yet, of several recordings.
+/// Returns the verdicts of `found` that failed or whose rule has no verdict in `known` yet.
 pub fn distinct(known: &[Verdict], found: Vec<Verdict>) -> Vec<Verdict> {
     let is_new = |it: &Verdict| !known.iter().any(|known| known.rule == it.rule && !it.failed());
     found.into_iter().filter(is_new).collect()
@@ -76,7 +76,7 @@ fn headline(sized: &Sized, args: &SizeArgs) -> Headline {
     }
 }
 
-/// The need at the percentile, with the interval of order statistics where it has one.
+/// The need at the percentile, with its interval of order statistics if there is one.
 fn estimate(sized: &Sized, iops: f64) -> Estimate {
     let found = sized.need.as_ref().map(|it| &it.hardware_iops);
     let of = found.and_then(|it| match sized.named() {
@@ -89,7 +89,7 @@ fn estimate(sized: &Sized, iops: f64) -> Estimate {
     of.unwrap_or(exact)
 }
 
-/// `84 × disk, 7 × cell; IOPS binds`.
+/// Returns the answer as in `84 × disk, 7 × cell; IOPS binds`.
 fn answer(sized: &Sized) -> String {
     let answer = &sized.hardware.answer;
     let times = |units: u64, unit: &str| format!("{} × {unit}", thousands(units as i64));
@@ -178,7 +178,7 @@ fn warnings(sized: &Sized) -> Vec<String> {
     warnings
 }
 
-/// What averaging hides, and how the need grows.
+/// Cards on the peaks that averaging hides, and on the growth of the need.
 fn cards(sized: &Sized) -> Vec<Card> {
     let Some(need) = &sized.need else { return Vec::new() };
     let mut cards = Vec::new();
@@ -252,7 +252,7 @@ fn on_page(sized: &Sized) -> Vec<Section> {
     ]
 }
 
-/// How the numbers of the need were made, in a line.
+/// Explains in a line how the numbers of the need were computed.
 fn words(sized: &Sized) -> Option<String> {
     let need = sized.need.as_ref()?;
     let of = if sized.databases.len() > 1 {
@@ -274,7 +274,7 @@ fn words(sized: &Sized) -> Option<String> {
     })
 }
 
-/// Who writes, and how much of what the storage does is writes.
+/// States the share of writes in the load of the storage, and which writer dominates.
 fn writes(sized: &Sized, args: &SizeArgs) -> Option<String> {
     let (iops, writes) = (sized.hardware_iops()?, sized.demand.writes_per_s?);
     let copies = writes * sized.question.penalty;
@@ -300,7 +300,7 @@ fn writes(sized: &Sized, args: &SizeArgs) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" "))
 }
 
-/// What a row takes that is found by an index.
+/// States the cost of finding a row by an index.
 fn by_index(sized: &Sized, args: &SizeArgs) -> Option<String> {
     let (rows, reads) = (args.stated.rows?, args.reads_of_lookup()?);
     let of_disk = sized.hardware.unit.iops.filter(|iops| *iops <= DISK_IOPS_MAX);

@@ -8,28 +8,28 @@ mod tests;
 use blockstone_base::rule::{Judged, RuleOf};
 use blockstone_base::stats::Estimate;
 
-/// In the order in which their verdicts are listed.
+/// All rules, in the order in which their verdicts are listed.
 pub const ALL: &[RuleOf<NeedFindings>] = &[source_saturated::RULE, prediction_held::RULE];
 
-/// How the load was distributed over time, and what a run of it did.
+/// The distribution of the load over time, and the result of a run of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NeedFindings {
     pub intervals: u64,
     pub seconds: f64,
-    /// The share of the time within 1 % of the maximum of what reached the disks.
+    /// Share of the time within 1 % of the maximum rate that reached the disks.
     pub at_max_share: Option<f64>,
-    /// A run that was held against the need.
+    /// A run that was compared with the need.
     pub run: Option<RunOfNeed>,
 }
 
-/// What a run did of what was predicted. Requests are those of the database.
+/// A run compared with its prediction. Requests are those of the database.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunOfNeed {
     pub predicted_iops: Estimate,
-    /// None where the run does not know it.
+    /// `None` if the run does not know it.
     pub iops: Option<Estimate>,
     pub wanted_latency_ns_p99: Option<f64>,
-    /// Between the p99 of the two measured loads next to it.
+    /// The p99 of the two measured loads next to it, lower and upper.
     pub predicted_latency_ns_p99: Option<(f64, f64)>,
     pub latency_ns_p99: Option<Estimate>,
 }

@@ -1,4 +1,4 @@
-//! Where a load is known from: recordings, and files that are imported in memory.
+//! Sources of a load: recordings, and files that are imported in memory.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,17 +17,17 @@ use super::args::SizeArgs;
 use crate::recordings;
 use crate::verb::Context;
 
-/// The present size of a cache, as its advice says it.
+/// Present size of a cache, as its advice expresses it.
 const PRESENT_PPM: u64 = 1_000_000;
-/// Files of a directory that are looked at.
+/// Most files of a directory that are examined.
 const FILES_MAX: usize = 10_000;
 
-/// All that was read.
+/// Everything that was read.
 #[derive(Default)]
 pub struct Sources {
     pub observations: Vec<Observation>,
     pub histories: Vec<History>,
-    /// What kind each history is.
+    /// The kind of each history.
     pub kinds: Vec<Source>,
     pub notes: Vec<String>,
 }
@@ -61,12 +61,12 @@ pub fn read(args: &SizeArgs, context: &Context) -> Result<Sources> {
     Ok(sources)
 }
 
-/// Whether a name that is no path may be that of a recording.
+/// Whether a name that is not a path may be that of a recording.
 fn names_recording(name: &str) -> bool {
     name == "last" || !name.contains(['/', '.'])
 }
 
-/// The files of a directory, in the order of their names, and recordings in it.
+/// Adds the files of a directory, in the order of their names, and the recordings in it.
 fn directory(path: &Path, files: &mut Vec<PathBuf>, sources: &mut Sources) -> Result<()> {
     let found = blockstone_sys::path::entries(path).map_err(|error| {
         let path = path.display();
@@ -115,7 +115,7 @@ impl Sources {
         self.histories.push(history);
     }
 
-    /// What databases kept of themselves, or files of sar, iostat or collectl.
+    /// Reads what databases recorded about themselves, or files of sar, iostat or collectl.
     fn files(&mut self, files: &[PathBuf], args: &SizeArgs) -> Result<()> {
         let import = if files.iter().any(|file| is_load(file)) {
             Import::read_loads(files, args.keep_names, Databases::Any)?
@@ -134,8 +134,8 @@ impl Sources {
     }
 }
 
-/// What a database expects of its cache in other sizes, by the last advice of its instances: sizes
-/// that all of them have.
+/// The reads that a database expects with other cache sizes, by the last advice of its instances;
+/// only sizes that all of them have.
 pub fn advice(sources: &Sources) -> Vec<AdviceRow> {
     let mut last: BTreeMap<&str, (u64, u64, f64)> = BTreeMap::new();
     for row in sources.histories.iter().flat_map(|it| it.rows(LOAD_ADVICE.probe)) {
@@ -145,7 +145,7 @@ pub fn advice(sources: &Sources) -> Vec<AdviceRow> {
             last.insert(row.object, (row.t_ns, ppm as u64, reads));
         }
     }
-    // Sizes change from one snapshot to the next: those of the last one count.
+    // Sizes change from one snapshot to the next: those of the last snapshot count.
     let newest = last.values().map(|it| it.0).max();
     let mut sizes: BTreeMap<u64, (f64, usize)> = BTreeMap::new();
     for (_, ppm, reads) in last.into_values().filter(|it| Some(it.0) == newest) {

@@ -1,4 +1,4 @@
-//! A run held against a need.
+//! Compares a run with a need.
 
 use crate::verbs::size::rules::RunOfNeed;
 use anyhow::{Result, bail};
@@ -12,10 +12,10 @@ use super::hardware::Hardware;
 use crate::recordings;
 use crate::verb::Context;
 
-/// What a run is held against.
+/// The need and hardware that a run is compared with.
 pub struct Held<'a> {
     pub demand: &'a Demand,
-    /// None of a need that was stated.
+    /// `None` for a need that was stated.
     pub need: Option<&'a Need>,
     pub hardware: &'a Hardware,
 }
@@ -50,7 +50,7 @@ pub fn verify(
     })
 }
 
-/// Requests of the database, with the interval of the percentile that they come from.
+/// Requests of the database, with the interval of the percentile that they are taken from.
 fn predicted(demand: &Demand, need: Option<&Need>, args: &SizeArgs) -> Option<Estimate> {
     let (reads, writes) = (demand.reads_per_s?, demand.writes_per_s?);
     let iops = reads + writes;

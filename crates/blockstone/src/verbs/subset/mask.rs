@@ -13,13 +13,13 @@ use clap::{Args, ValueHint};
 use crate::input;
 use crate::purpose::Purpose;
 
-/// Of a file with rules or a key.
+/// Largest file with rules or a key.
 const FILE_MAX: Bytes = Bytes::mib(1);
-/// Bytes of a key: fewer can be guessed.
+/// Fewest bytes of a key: shorter ones can be guessed.
 const KEY_MIN: usize = 16;
 const KEY_BYTES: usize = 32;
 
-/// Columns that a note names.
+/// Most columns that a note names.
 const NAMED: usize = 20;
 
 /// How values are replaced.
@@ -37,7 +37,7 @@ pub struct MaskArgs {
 }
 
 impl MaskArgs {
-    /// What is masked; none where nothing is.
+    /// Returns the mask; `None` if nothing is masked.
     pub fn read(&self, catalogue: &Catalogue) -> Result<Option<Mask>> {
         if self.masks.is_empty() {
             return Ok(None);
@@ -72,11 +72,11 @@ impl MaskArgs {
     }
 }
 
-/// What is masked, and what is not.
+/// Columns that are masked, and columns that are not.
 #[derive(Debug, Default)]
 pub struct Masks {
     masked: Vec<String>,
-    /// Columns that look personal.
+    /// Columns that look personal but are not masked.
     unmasked: Vec<String>,
 }
 

@@ -74,7 +74,7 @@ pub fn run(args: &OracleArgs, context: &Context) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Writes files into a new directory.
+/// Writes the files into a new directory.
 fn write(dir: &Path, files: &[(&str, String)]) -> io::Result<()> {
     let (above, name) = hold_parent(dir)?;
     if above.look(&name)?.is_some() {

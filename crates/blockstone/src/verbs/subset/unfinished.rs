@@ -1,4 +1,4 @@
-//! The directory that a subset is written into until it is whole.
+//! The directory that a subset is written into until it is complete.
 
 use std::fs::File;
 use std::io;
@@ -16,15 +16,15 @@ const PREFIX: &str = ".blockstone-subset-";
 /// A directory that is removed unless it is finished.
 pub struct Unfinished {
     above: HeldDir,
-    /// There, until it is finished.
+    /// Name in `above` until it is finished.
     name: String,
-    /// None when it is finished.
+    /// `None` once it is finished.
     scratch: Option<ScratchDir>,
     dir: HeldDir,
 }
 
 impl Unfinished {
-    /// Beside the directory that it becomes, or where temporary files are.
+    /// Creates it next to the directory that it will become, or with other temporary files.
     pub fn beside(path: Option<&Path>) -> Result<Self> {
         let (above, shown) = match path {
             None => (HeldDir::hold(&std::env::temp_dir()), std::env::temp_dir()),
@@ -49,7 +49,7 @@ impl Unfinished {
         &self.dir
     }
 
-    /// Gives it the name that it was to have.
+    /// Gives it its final name.
     pub fn finish(mut self, path: &Path) -> Result<()> {
         self.rename(path).map_err(|error| {
             anyhow!("write {}: {error}\nhint: name a new directory", path.display())
@@ -67,14 +67,14 @@ impl Unfinished {
     }
 }
 
-/// The directory that holds the last name of a path, also if a slash follows that.
+/// Opens the directory that holds the last component of a path, even if that ends in a slash.
 pub fn hold_parent(path: &Path) -> io::Result<(HeldDir, PathBuf)> {
     HeldDir::hold_parent(path.components().as_path())
 }
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        // What cannot be removed is left under its name.
+        // If it cannot be removed, it is left under its temporary name.
         let _ = self.scratch.take().map(|scratch| scratch.remove());
     }
 }

@@ -1,4 +1,4 @@
-//! Files, compressed or not → a trace.
+//! Reads files, compressed or not, into a trace.
 
 use std::io::{self, Read as _};
 use std::path::PathBuf;
@@ -11,9 +11,9 @@ use blockstone_trace::{Options, Reader, Trace};
 use crate::input;
 use crate::progress::Progress;
 
-/// Bytes that are read at once.
+/// Bytes per read.
 const PIECE_BYTES: usize = 1 << 20;
-/// A trace, and what of it could not be read.
+/// A trace, and the parts of it that could not be read.
 pub struct Input {
     pub trace: Trace,
     pub bytes: u64,

@@ -24,10 +24,10 @@ pub use predictions::Measured;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What is asked of a trace.
+/// The options that shape the report.
 pub struct Asked {
     pub subject: String,
-    /// Statements with all their components.
+    /// Number of statements shown with all their components.
     pub top: usize,
     pub tkprof: bool,
     pub memory_cost_ns: Option<f64>,
@@ -36,7 +36,7 @@ pub struct Asked {
     pub measured: Option<Measured>,
 }
 
-/// How the files are called together.
+/// Returns a common name for the files.
 pub fn subject(paths: &[PathBuf]) -> String {
     match paths {
         [] => String::new(),
@@ -46,7 +46,7 @@ pub fn subject(paths: &[PathBuf]) -> String {
     }
 }
 
-/// Names of its tables: those of a statement end in its id.
+/// Names of the tables; those of a statement end in its id.
 pub const TABLES: &[&str] = &[
     "profile",
     "statements",
@@ -148,8 +148,8 @@ fn headline(trace: &Trace, subject: &str) -> Headline {
     Headline { subject: subject.to_owned(), text, tone: Tone::Plain, ..Headline::default() }
 }
 
-/// The plan node that took the most time itself, if its share is worth naming. Plans measure few
-/// components, so most of the time is explained only by their nodes.
+/// Returns the plan node that took the most time of its own, if its share is worth naming. Plans
+/// measure few components, so most of the time is explained only by their nodes.
 fn longest(trace: &Trace, all_ns: f64) -> Option<&RowSource> {
     const WORTH: f64 = 0.05;
     if trace.kind != Some(Kind::AutoExplain) {
@@ -160,7 +160,7 @@ fn longest(trace: &Trace, all_ns: f64) -> Option<&RowSource> {
     (own(longest) >= WORTH * all_ns && all_ns > 0.0).then_some(longest)
 }
 
-/// Why plans do not say what took their time.
+/// Explains why plans do not contain times.
 fn untimed(trace: &Trace) -> Option<&'static str> {
     let reads = trace.absent.iter().find(|(component, _)| *component == Component::StorageRead);
     reads.filter(|_| trace.kind == Some(Kind::AutoExplain)).map(|(_, why)| *why)
@@ -197,7 +197,7 @@ fn cards(trace: &Trace) -> Vec<Card> {
     cards
 }
 
-/// What this kind of log does not contain, by reason.
+/// Lists what this kind of log does not contain, by reason.
 fn not_in_log(trace: &Trace) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut reasons: Vec<&str> = trace.absent.iter().map(|(_, why)| *why).collect();
@@ -210,7 +210,7 @@ fn not_in_log(trace: &Trace) -> Vec<String> {
     lines
 }
 
-/// Components first, then what is behind them.
+/// Shows components first, then the details behind them.
 fn profile(input: &Input, asked: &Asked) -> Vec<Section> {
     let trace = &input.trace;
     let statements: Vec<Block> = trace
@@ -260,7 +260,7 @@ fn histograms(trace: &Trace) -> Section {
         .with([tables::times(trace)])
 }
 
-/// In tkprof's order: statement after statement, then all together.
+/// Sections in the order of tkprof: statement by statement, then all together.
 fn by_statement(input: &Input, asked: &Asked) -> Vec<Section> {
     let trace = &input.trace;
     let mut sections: Vec<Section> = Vec::new();
@@ -284,7 +284,7 @@ fn by_statement(input: &Input, asked: &Asked) -> Vec<Section> {
     sections
 }
 
-/// Whether waits are known one by one.
+/// Whether single waits are known.
 pub fn has_waits(trace: &Trace) -> bool {
     trace.kind == Some(Kind::OracleSql)
 }

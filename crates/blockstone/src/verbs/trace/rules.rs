@@ -1,4 +1,4 @@
-//! The rules for a trace of statements: what it contains.
+//! The rules for the content of a trace of statements.
 
 #[cfg(test)]
 mod tests;
@@ -7,18 +7,18 @@ mod unaccounted_time;
 
 use blockstone_base::rule::{Judged, RuleOf};
 
-/// In the order in which their verdicts are listed.
+/// All rules, in the order in which their verdicts are listed.
 pub const ALL: &[RuleOf<TraceFindings>] = &[trace_truncated::RULE, unaccounted_time::RULE];
 
-/// Times in nanoseconds.
+/// What the rules judge; times are in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TraceFindings {
-    /// Response time that the profile divides.
+    /// Response time that the profile divides into components.
     pub response_ns: f64,
-    /// What no component explains; none where the log does not have processor time, or no
-    /// components at all: then the remainder is no fault.
+    /// Time that no component explains; `None` if the log does not have processor time, or no
+    /// components at all: then the remainder is not a fault.
     pub unaccounted_ns: Option<f64>,
-    /// How uncertain clock ticks make the sum of the components.
+    /// Uncertainty of the sum of the components due to clock ticks.
     pub uncertain_ns: f64,
     /// Files that end inside a line or a call, or that could not be read to their end.
     pub cut_files: u64,

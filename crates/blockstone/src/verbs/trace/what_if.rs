@@ -1,4 +1,4 @@
-//! `--what-if`: which predictions are asked for.
+//! `--what-if`: the predictions that are requested.
 
 use std::str::FromStr;
 
@@ -7,13 +7,13 @@ use blockstone_base::units::Nanos;
 /// A condition under which the statements would have run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// Rows a fetch.
+    /// Rows per fetch.
     Array(Vec<u32>),
     /// Time of a round trip to the client.
     RoundTrip(Nanos),
-    /// Of the time of reads of single blocks.
+    /// Factor on the time of single-block reads.
     Read(f64),
-    /// The share of these reads that memory answers.
+    /// Share of these reads that memory serves.
     Hits(f64),
 }
 

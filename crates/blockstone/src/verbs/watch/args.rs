@@ -15,7 +15,7 @@ use regex::Regex;
 use crate::instants::When;
 use crate::purpose::Purpose;
 
-/// Options of a watch, which an import of files is not.
+/// Options of a watch, which do not apply to an import of files.
 const IMPORTING: [&str; 16] = [
     "replay",
     "interval",
@@ -160,7 +160,7 @@ pub struct WatchArgs {
     pub rows: usize,
     /// Write every tick to this file as CSV (`-`, or no name: to standard output), each line with
     /// its time first. With --once: print one table as CSV, the one named after `=`, or the first
-    // It takes the place of the option that all verbs have.
+    // Replaces the option of the same name that all verbs have.
     #[arg(id = "csv", long = "csv", value_name = "FILE|TABLE", num_args = 0..=1,
           default_missing_value = "", conflicts_with = "json", value_hint = ValueHint::FilePath,
           help_heading = "Output")]
@@ -234,7 +234,7 @@ impl From<CsvShape> for Shape {
 }
 
 impl WatchArgs {
-    /// Where every tick is written as CSV; `-` is standard output.
+    /// File into which every tick is written as CSV; `-` is standard output.
     pub fn csv_file(&self) -> Option<&Path> {
         let name = self.csv.as_deref().filter(|_| !self.once)?;
         Some(Path::new(if name.is_empty() { "-" } else { name }))

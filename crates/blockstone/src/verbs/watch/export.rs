@@ -1,4 +1,4 @@
-//! A watch or a recording as CSV, tick after tick, in a file or on standard output.
+//! Export of a watch or a recording as CSV, tick after tick, to a file or to standard output.
 
 use std::fs::File;
 use std::io::{IsTerminal as _, Write as _, stdout};
@@ -15,7 +15,7 @@ use super::selection::Selection;
 use crate::printer::{Printer, Reader, piece};
 use crate::verb::Context;
 
-/// Where the lines go.
+/// Destination of the lines.
 pub enum Sink {
     Output,
     File(PathBuf, File),
@@ -26,14 +26,15 @@ pub struct Export {
     shape: Shape,
     texts: Texts,
     selection: Selection,
-    /// None before the first line.
+    /// `None` before the first line.
     ticks: Option<Ticks>,
     warned: bool,
     printer: Printer,
 }
 
 impl Sink {
-    /// The file that `--csv` names, emptied. None without the option, or if it names a table.
+    /// Opens and truncates the file that `--csv` names. `None` without the option, or if it names a
+    /// table.
     pub fn open(args: &WatchArgs) -> Result<Option<Self>> {
         let Some(name) = args.csv_file() else { return Ok(None) };
         if name == Path::new("-") {
@@ -59,7 +60,7 @@ impl Export {
         })
     }
 
-    /// Gives every row of this interval a column, instead of those of the first tick.
+    /// Adds columns for every row of this interval, instead of for the rows of the first tick.
     pub fn columns_of(&mut self, whole: &Interval<'_>) -> Result<Reader> {
         let tables = self.selection.tables(whole);
         self.begin(&tables)
@@ -100,7 +101,7 @@ impl Export {
             Sink::Output if stdout().is_terminal() => {
                 self.printer.lines(&text.lines().map(str::to_owned).collect::<Vec<_>>())
             }
-            // A file or a program gets the lines as they are.
+            // A file or a program gets the lines unchanged.
             Sink::Output => piece(text),
         }
     }

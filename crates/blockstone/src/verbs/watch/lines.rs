@@ -1,4 +1,4 @@
-//! A watch or a recording as lines: one a tick, each begins with the time.
+//! A watch or a recording as lines: one per tick, each beginning with the time.
 
 use anyhow::Result;
 use blockstone_report::render::lines::Lines;

@@ -1,4 +1,4 @@
-//! What is written at every tick: lines to read, and CSV.
+//! Output at every tick: lines for people, and CSV.
 
 use anyhow::Result;
 use blockstone_view::{History, Interval};
@@ -15,7 +15,7 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Lines if `lines`, and CSV if there is somewhere to write it.
+    /// Writes lines if `lines`, and CSV if there is a destination for it.
     pub fn new(
         args: &WatchArgs,
         lines: bool,
@@ -28,7 +28,7 @@ impl Outputs {
         Ok(Self { log, export })
     }
 
-    /// The rows of `whole` get columns in CSV.
+    /// Adds columns to the CSV for the rows of `whole`.
     pub fn columns_of(&mut self, whole: &Interval<'_>) -> Result<()> {
         if let Some(export) = &mut self.export
             && export.columns_of(whole)? == Reader::Gone
@@ -38,8 +38,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes an interval that ended at this instant. What nobody reads any more is not written
-    /// again.
+    /// Writes an interval that ended at this instant. An output that is no longer read is closed.
     pub fn tick(&mut self, instant_ns: Option<i128>, interval: &Interval<'_>) -> Result<()> {
         if let Some(log) = &mut self.log
             && log.tick(instant_ns, interval)? == Reader::Gone

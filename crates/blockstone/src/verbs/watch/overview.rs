@@ -12,9 +12,9 @@ struct Part {
     rows: usize,
 }
 
-/// Of the host.
+/// Columns of the view of the host.
 pub const HOST: &[&str] = &["cpu_user_share", "cpu_system_share", "cpu_iowait_share", "runnable"];
-/// Of disks.
+/// Columns of the view of disks.
 pub const DISKS: &[&str] = &[
     "device",
     "read_ios_per_s",
@@ -26,7 +26,8 @@ pub const DISKS: &[&str] = &[
     "queue_depth",
 ];
 
-/// Chosen so that the whole report fits in 40 lines of 80 columns.
+/// Parts of the overview of a database, chosen so that the whole report fits in 40 lines of 80
+/// columns.
 const OF_DATABASE: &[Part] = &[
     Part { view: "load", columns: &[], rows: 6 },
     Part {

@@ -1,4 +1,4 @@
-//! The report of what was watched: the tables of an interval.
+//! Report of a watch: the tables of an interval.
 
 use blockstone_base::database;
 use blockstone_judge::judge_watch;
@@ -13,23 +13,22 @@ use crate::layers::layers;
 use crate::verb::Global;
 use crate::{chapters, instants};
 
-/// The key of its tables.
+/// Key of the document under which its tables are stored.
 pub const VIEWS: &str = "views";
 
-/// What an interval is of.
+/// An interval that was watched, and the host or recording that it belongs to.
 pub struct Watched<'a> {
-    /// None while it is watched.
+    /// `None` for a live watch.
     pub manifest: Option<&'a Manifest>,
-    /// The directory of the recording; empty while it is watched.
+    /// Directory of the recording; empty for a live watch.
     pub recording: String,
     pub interval: Interval<'a>,
-    /// When it began and ended, in nanoseconds since 1970; None where the recording does not say.
+    /// Start and end in nanoseconds since 1970; `None` if the recording does not say.
     pub instants: [Option<i128>; 2],
 }
 
-/// The report: of these views or, without names, of all; with what is judged of the whole
-/// interval, whatever is shown of it. What only a page or a document has is left out where none is
-/// made.
+/// Returns a report of these views or, without names, of all views. Its verdicts always judge the
+/// whole interval. Parts that only a page or a document has are omitted if none is made.
 pub fn report(watched: &Watched<'_>, views: &[String], global: &Global) -> Report {
     let Watched { manifest, recording, interval, instants: edges } = watched;
     let (answers, facts): (Vec<_>, Vec<_>) = chapters::facts(*manifest, interval, *edges)
@@ -55,7 +54,7 @@ pub fn report(watched: &Watched<'_>, views: &[String], global: &Global) -> Repor
     let document = || {
         let document = document(interval).between(edges.map(|ns| ns.and_then(instants::utc)));
         let mut keys = json::keys(document.judged(verdicts.clone()));
-        // The renderer writes the views that were asked for.
+        // The renderer writes the views that were requested.
         keys.remove(VIEWS);
         keys
     };
@@ -82,7 +81,7 @@ pub fn report(watched: &Watched<'_>, views: &[String], global: &Global) -> Repor
     }
 }
 
-/// Why views that were asked for are not there.
+/// Explains why requested views are absent.
 fn absent(interval: &Interval<'_>, views: &[String]) -> Vec<String> {
     let named = registry::ALL.iter().filter(|view| views.iter().any(|name| name == view.name));
     let absent = named.filter(|view| !interval.has(view.probe));

@@ -1,4 +1,4 @@
-//! Where the screen's history comes from: a host that is watched, or a recording.
+//! Sources of the screen's history: a host that is watched, or a recording.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::interrupt::Interrupt;
 
 pub struct Live<'a> {
     pub watch: &'a mut Watch,
-    /// Ticks after which it is over.
+    /// Number of ticks after which the watch ends; `None` if it ends only on request.
     pub ticks: Option<u64>,
     pub taken: u64,
     pub interrupt: &'a Interrupt,

@@ -1,4 +1,4 @@
-//! What is shown at every tick: some views, and of those some columns.
+//! Selection of what is shown at every tick: some views, and some of their columns.
 
 use anyhow::{Result, bail};
 use blockstone_base::units::Nanos;
@@ -8,19 +8,19 @@ use super::args::WatchArgs;
 use super::overview;
 use crate::{instants, interval};
 
-/// What is shown without --view: of each view, these columns.
+/// Views that are shown without --view, with the columns of each.
 const SUMMARY: &[(&str, &[&str])] = &[
     ("host", overview::HOST),
     ("disks", overview::DISKS),
     ("active-sessions", &["wait_class", "event", "average_active_sessions"]),
 ];
-/// From this interval on, the time is written to the second.
+/// Shortest interval for which times are shown without milliseconds.
 const SECOND: Nanos = Nanos::millis(1_000);
 
-/// A view, and those of its columns that are shown.
+/// A view and the columns of it that are shown.
 struct Chosen {
     view: &'static View,
-    /// All columns if empty.
+    /// Keys of the columns; all if empty.
     keys: &'static [&'static str],
 }
 
@@ -32,7 +32,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Of the views that were named or, without names, of the summary.
+    /// Selects the named views or, without names, those of the summary.
     pub fn new(args: &WatchArgs, history: &History) -> Result<Self> {
         let chosen = if args.view.is_empty() { summary(history) } else { named(args, history)? };
         let ticks: Vec<u64> = history.ticks().take(2).collect();
@@ -49,7 +49,7 @@ impl Selection {
         self.chosen.iter().filter_map(|chosen| chosen.table(&interval)).collect()
     }
 
-    /// The end of an interval as ISO 8601.
+    /// Formats the end of an interval as ISO 8601.
     pub fn time(&self, instant_ns: Option<i128>) -> Option<String> {
         instant_ns.map(|ns| instants::local(ns, self.exact))
     }

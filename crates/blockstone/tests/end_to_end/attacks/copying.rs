@@ -1,4 +1,4 @@
-//! Copies to a directory whose owner plants, swaps and links what is in it, and targets that a copy
+//! Copies into a directory whose owner plants, swaps and links its entries, and targets that a copy
 //! must not replace.
 
 use std::fs;
@@ -18,7 +18,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, RenameFlags, mknodat, renameat_wi
 use super::{Place, names};
 
 const OWNER: u32 = 65_534;
-/// A user of whom nothing else runs.
+/// A user without any other processes.
 const OWNER_ALONE: u32 = 64_321;
 const SECRET: &str = "the administrator's";
 
@@ -53,7 +53,7 @@ fn refused(ran: &Ran, says: &str) {
     assert!(ran.stderr.contains(says) && ran.stderr.contains("\nhint: "), "{says}: {ran:#?}");
 }
 
-/// A file of root alone, outside of the place under attack.
+/// Creates a file of root alone, outside the place under attack.
 fn victim(place: &Place) -> PathBuf {
     let path = place.runs().join("victim");
     fs::write(&path, SECRET).unwrap();
@@ -68,7 +68,7 @@ fn is_untouched(path: &Path) {
     assert_eq!((found.uid(), found.mode() & 0o7777), (0, 0o600));
 }
 
-/// A directory of the attacker.
+/// Creates a directory of the attacker.
 fn theirs(place: &Place, name: &str) -> PathBuf {
     let path = place.file(name);
     fs::create_dir(&path).unwrap();
@@ -83,13 +83,13 @@ fn cp_is_not_led_out_of_the_target() {
     let (victim, to, from) = (victim(&place), theirs(&place, "to"), place.file("from"));
     fs::write(&from, vec![7; 8 << 20]).unwrap();
     let mut child = start(&["--against", "cp"], &[&from, &to]);
-    // Names that follow from the number of the process are planted before it comes to them.
+    // Names that can be derived from the process id are planted before it uses them.
     for number in 0..4 {
         let name = format!(".blockstone-against-{}-{number}-from", child.id());
         symlink(&victim, to.join(&name)).unwrap();
         lchown(to.join(name), Some(OWNER), Some(OWNER)).unwrap();
     }
-    // Directories that appear are moved away, and others with the same names take their place.
+    // Directories that appear are moved away, and replaced by others with the same names.
     let mut moved = 0;
     while child.try_wait().unwrap().is_none() {
         for name in names(&to).into_iter().filter(|name| name.starts_with("blockstone-test-")) {
@@ -163,7 +163,7 @@ fn devices_and_pipes_are_never_replaced() {
         let after = statat(CWD, &node, AtFlags::SYMLINK_NOFOLLOW).unwrap();
         let what = |it: &rustix::fs::Stat| (it.st_ino, it.st_mode, it.st_rdev, it.st_ctime_nsec);
         assert_eq!(what(&before), what(&after), "{name}");
-        // In a tree that is copied over another too.
+        // The same in a tree that is copied over another one.
         let (tree, other) = (place.file("tree"), place.file("other"));
         fs::create_dir_all(&tree).unwrap();
         fs::create_dir_all(other.join("tree")).unwrap();
@@ -175,7 +175,7 @@ fn devices_and_pipes_are_never_replaced() {
         fs::remove_dir_all(&tree).unwrap();
         fs::remove_dir_all(&other).unwrap();
     }
-    // Nor what leads to one, as /dev/stdout does.
+    // Nor a link to one, such as /dev/stdout.
     let link = place.file("link");
     symlink("null", &link).unwrap();
     refused(&copy_bytes(b"x", &["--force"], &link), "a character device, which a copy never");
@@ -236,13 +236,13 @@ fn what_another_user_planted_is_not_an_earlier_copy() {
     let resume = ["--resume", "--verify", "--manifest", list.to_str().unwrap()];
     refused(&copy(&resume, &[&from, &to]), "belongs to user 65534");
     assert_eq!(fs::read_to_string(to.join("from/two")).unwrap(), "goodgood");
-    // A second name could be that of any file of the owner.
+    // A second name could belong to any file of the owner.
     fs::remove_file(&planted).unwrap();
     fs::write(place.file("other"), "EVILEVIL").unwrap();
     fs::hard_link(place.file("other"), &planted).unwrap();
     disguise(&planted, &from.join("one"), 0);
     refused(&copy(&resume, &[&from, &to]), "has 2 names");
-    // One of this user is read again.
+    // A file of this user is read again.
     fs::remove_file(place.file("other")).unwrap();
     let quick = copy(&["--resume", "--json"], &[&from, &to]);
     assert_eq!(quick.json()["kept_files"], 2, "{quick:#?}");
@@ -252,7 +252,7 @@ fn what_another_user_planted_is_not_an_earlier_copy() {
     let found = ran.json();
     assert_eq!((&found["files"], &found["kept_files"]), (&1.into(), &1.into()), "{found:#}");
     assert_eq!(fs::read_to_string(&planted).unwrap(), "goodgood");
-    // What is kept is in the list too.
+    // Files that were kept are in the list too.
     let ran = copy(&resume, &[&from, &to]);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     let check = ["--json", "--check", list.to_str().unwrap()];
@@ -262,7 +262,7 @@ fn what_another_user_planted_is_not_an_earlier_copy() {
     assert_eq!(copy(&check, &[&to]).code, Some(1));
 }
 
-/// Puts root's files and directories in place of what appears in `to` until `end` is set.
+/// Replaces the entries that appear in `to` by root's files and directories until `end` is set.
 fn swap(to: &Path, secrets: &Path, kind: &str, end: &AtomicBool) {
     let mut next = 0;
     while !end.load(Relaxed) {
@@ -317,7 +317,7 @@ fn nothing_that_takes_the_place_of_a_new_name_is_given_away() {
             copy(&[], &[&from, &to]);
             end.store(true, Relaxed);
         });
-        // Wherever they are now.
+        // Check them wherever they are now.
         for dir in [&secrets, &to.join("from")] {
             for entry in fs::read_dir(dir).unwrap().flatten() {
                 let found = entry.metadata().unwrap();
@@ -369,7 +369,7 @@ fn a_check_follows_no_link_out_of_the_target() {
     assert_eq!(copy(&manifest, &[&from, &to]).code, Some(0));
     let check = || copy(&["--json", "--check", list.to_str().unwrap()], &[&to]);
     assert_eq!(check().json()["equal_files"], 2);
-    // The same bytes, elsewhere.
+    // The same bytes in another place.
     fs::remove_file(to.join("sub/file")).unwrap();
     symlink(from.join("sub/file"), to.join("sub/file")).unwrap();
     fs::rename(to.join("other"), place.file("moved")).unwrap();

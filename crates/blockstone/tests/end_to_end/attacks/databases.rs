@@ -1,4 +1,4 @@
-//! A role of a database that wants more, and passwords.
+//! A database role that wants more rights, and passwords.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -61,7 +61,8 @@ fn a_private_server_is_closed_to_other_users() {
         };
         let home = socket.parent().unwrap();
         assert_eq!(fs::metadata(home).unwrap().mode() & 0o777, 0o700, "{target}");
-        // Who may enter all the same, as its own user, does not know the password.
+        // A user who may enter the directory nevertheless, as its owner, does not know the
+        // password.
         let (program, arguments, user) = if target.starts_with("postgres") {
             (
                 "psql",

@@ -1,5 +1,5 @@
-//! Servers that let a client in and then answer what makes no sense, or without end. Each answer is
-//! one error with a hint, soon, in bounded memory, for every verb that connects.
+//! Servers that accept a client and then send nonsense, or never stop sending. Each answer is one
+//! error with a hint, soon, in bounded memory, for every verb that connects.
 
 mod mariadb;
 mod postgres;
@@ -18,46 +18,46 @@ use super::servers::{all, fails_clearly};
 use super::{Place, signal};
 use crate::memory::resident_peak_bytes;
 
-/// What a program may take of memory with any of these servers.
+/// Most memory that a program may take with any of these servers.
 const MEMORY_MOST: u64 = 256 << 20;
-/// Programs at a time; most of them wait.
+/// Programs that run at the same time; most of them wait.
 const AT_ONCE: usize = 8;
-/// Eight seconds for an answer, and some for a machine that is busy.
+/// Eight seconds for an answer, plus some time for a busy machine.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// What a server answers, and how long it stays.
+/// Behaviour of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// Nothing, from the first byte on.
+    /// No bytes at all.
     Silent,
-    /// Nothing, to the first statement.
+    /// No answer to the first statement.
     SilentLater,
     Closes,
-    /// An error whose text takes 3 MiB, with what a terminal obeys.
+    /// An error with a text of 3 MiB that contains terminal control sequences.
     LongError,
-    /// A message whose length is the largest there is, and as much of it as is taken.
+    /// A message with the largest possible length, sent as far as it is accepted.
     HugeMessage,
-    /// Messages of no content where content is due.
+    /// Messages without content where content is expected.
     EmptyMessages,
-    /// Another kind of message than was asked for.
+    /// A message of another kind than requested.
     WrongKind,
     /// A row that ends in the middle of a value.
     TruncatedRow,
-    /// A row of more values than there are columns.
+    /// A row with more values than columns.
     MoreValues,
     FewerValues,
-    /// No value where one is due.
+    /// No value where one is expected.
     Null,
-    /// Counts and lengths below zero, or the largest there are.
+    /// Negative counts and lengths, or the largest possible ones.
     HugeCounts,
     InvalidUtf8,
     EndlessRows,
     EndlessColumns,
-    /// A byte a second, of what would be right.
+    /// A correct answer, at one byte per second.
     Drip,
-    /// A request for a password that is made of nonsense.
+    /// A malformed request for a password.
     BadPasswordRequest,
-    /// Asks for a file of the client, or begins a COPY that nobody asked for.
+    /// Requests a file of the client, or starts a COPY that was not requested.
     AsksForFile,
 }
 
@@ -84,7 +84,8 @@ const MODES: [Mode; 18] = [
 
 const TEXT_BYTES: usize = 3 << 20;
 
-/// The port of a server on the loopback that does `serve` with each connection, and then closes it.
+/// Starts a server on the loopback that runs `serve` for each connection, and then closes it.
+/// Returns its port.
 fn server(serve: impl Fn(&mut TcpStream) -> io::Result<()> + Send + Clone + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -100,12 +101,12 @@ fn server(serve: impl Fn(&mut TcpStream) -> io::Result<()> + Send + Clone + 'sta
     port
 }
 
-/// Until the client leaves.
+/// Waits until the client leaves.
 fn stay(stream: &mut TcpStream) -> io::Result<()> {
     io::copy(stream, &mut io::sink()).map(drop)
 }
 
-/// Sends `bytes` again and again, as long as they are taken.
+/// Sends `bytes` over and over, as long as they are accepted.
 fn flood(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
     let many = bytes.repeat((256 << 10) / bytes.len().max(1) + 1);
     loop {
@@ -113,7 +114,7 @@ fn flood(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Sends so many zeros.
+/// Sends `count` zeros.
 fn zeros(stream: &mut TcpStream, count: u64) -> io::Result<()> {
     io::copy(&mut io::repeat(0).take(count), stream).map(drop)
 }
@@ -132,7 +133,7 @@ fn long_text() -> Vec<u8> {
     text
 }
 
-/// Everything that connects to a database, at this address.
+/// Returns the commands that connect to a database, with this address.
 fn verbs(place: &Place, address: &str) -> Vec<Command> {
     let mut commands = all(place, address);
     let mut check = place.command("check");
@@ -155,7 +156,7 @@ struct Ended {
     memory_peak_bytes: u64,
 }
 
-/// Runs it to its end; it may not take longer than [`LIMIT`].
+/// Runs the command to its end; it may not take longer than [`LIMIT`].
 fn ended(command: &mut Command) -> Ended {
     let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = piped.spawn().unwrap();
@@ -184,7 +185,7 @@ fn ended(command: &mut Command) -> Ended {
     Ended { ran: Ran { code: ended.status.code(), stdout, stderr }, seconds, memory_peak_bytes }
 }
 
-/// Does `work` with each of these, some at a time.
+/// Runs `work` on each item, some at the same time.
 fn each<T: Send, R: Send>(all: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     let (queue, (tell, told)) = (Mutex::new(all), mpsc::channel());
     std::thread::scope(|scope| {
@@ -202,7 +203,7 @@ fn each<T: Send, R: Send>(all: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     told.iter().collect()
 }
 
-/// Each verb with each server.
+/// Runs each verb against each server.
 fn all_fail_clearly(place: &Place, address_of: impl Fn(Mode) -> String) {
     std::fs::write(place.file("source"), vec![7; 1 << 20]).unwrap();
     let cases: Vec<(Mode, Command)> = MODES
@@ -269,7 +270,7 @@ fn the_first_interrupt_ends_every_verb_while_a_server_is_silent() {
             let output = child.wait_with_output().unwrap();
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             println!("{:.1} s after the signal: {command:?}", asked.elapsed().as_secs_f64());
-            // A verb that has nothing to close leaves the signal as it is.
+            // A verb that has nothing to close keeps the default action of the signal.
             let is_130 = output.status.code() == Some(130) || output.status.signal() == Some(2);
             assert!(is_130 && !said.contains("did not answer"), "{command:?} {output:?} {said}");
         });
@@ -286,7 +287,7 @@ fn the_first_interrupt_ends_what_reads_a_silent_pipe() {
     for arguments in [vec!["trace", "-"], vec!["trace", pipe.to_str().unwrap()]] {
         for has_writer in [false, true] {
             if has_writer && arguments[1] != "-" {
-                // A reader is there while it is opened: the second run's.
+                // Opening the pipe waits for a reader, which is the second run.
                 let path = pipe.clone();
                 let open = move || std::fs::OpenOptions::new().write(true).open(path);
                 writer = Some(std::thread::spawn(open));

@@ -1,4 +1,5 @@
-//! A schema whose owner wants more: every verb that connects as a superuser leaves its code alone.
+//! A schema whose owner wants more rights: every verb that connects as a superuser must not run its
+//! code.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -50,7 +51,7 @@ impl Hostile {
         ran.stdout.trim_end().to_owned()
     }
 
-    /// Nothing of the role ran with the rights of a superuser.
+    /// Asserts that no code of the role ran with the rights of a superuser.
     #[track_caller]
     fn has_not_risen(&self, what: &str) {
         let said = std::fs::read_to_string(self.marker()).unwrap_or_default();
@@ -69,7 +70,7 @@ fn subset(from: &str, arguments: &[&str]) -> Ran {
     run(command.args(["subset", "--from", from, "--percent", "20"]).args(arguments))
 }
 
-/// Runs a client of a database that reads a script.
+/// Runs a database client that reads a script.
 fn fed(client: &mut Command, script: &Path) -> Ran {
     let output = client.stdin(std::fs::File::open(script).unwrap()).output().unwrap();
     Ran {
@@ -164,7 +165,7 @@ fn a_domain_is_not_checked_where_rows_are_taken() {
         done(&hostile.subset(arguments));
         hostile.has_not_risen(&format!("{arguments:?}"));
     }
-    // A load by a superuser runs them, and says so.
+    // A load by a superuser runs its code, and warns about it.
     hostile.server.run(&["CREATE DATABASE copy", "CREATE DATABASE own"]).unwrap();
     let load = |address: &str| {
         let mut command = Command::new(blockstone_binary());
@@ -174,7 +175,7 @@ fn a_domain_is_not_checked_where_rows_are_taken() {
     done(&ran);
     assert!(ran.stdout.contains("Warning: a superuser loaded it"), "{ran:#?}");
     std::fs::remove_file(hostile.marker()).unwrap();
-    // A role that owns the destination has nothing to lose.
+    // A role that owns the destination has no rights to lose.
     hostile.tell("own", "CREATE ROLE loader LOGIN; ALTER DATABASE own OWNER TO loader");
     let ran = load(&hostile.address("own").replace("admin@", "loader@"));
     done(&ran);
@@ -219,7 +220,7 @@ fn what_cannot_be_read_without_code_of_a_role_is_refused_by_name() {
             assert!(ran.stderr.contains("of the role evil to read evil.planned"), "{ran:#?}");
         }
         hostile.has_not_risen(make);
-        // Its own code runs with its own rights.
+        // Code of the role runs with the role's own rights.
         let own = hostile.address("shop").replace("admin@", "evil@");
         hostile.tell("shop", "ALTER TABLE evil.guarded NO FORCE ROW LEVEL SECURITY");
         done(&subset(&own, &["--dry-run"]));
@@ -228,8 +229,8 @@ fn what_cannot_be_read_without_code_of_a_role_is_refused_by_name() {
     hostile.has_not_risen("subsets of the role");
 }
 
-/// Whoever owns a table or its schema can put another in its place, or add an index, as long as
-/// nothing keeps them from it.
+/// The owner of a table or of its schema can replace the table, or add an index, unless something
+/// prevents it.
 #[test]
 fn tables_stay_what_they_are_while_they_are_read() {
     require!(Root, Postgres);
@@ -302,7 +303,7 @@ fn a_routine_gains_no_rights_by_a_load() {
     }
 }
 
-/// A server may send anything for the definition of a view.
+/// A server may send anything as the definition of a view.
 #[test]
 fn psql_runs_no_program_for_a_server_that_was_sampled() {
     require!(Root, Postgres);
@@ -323,7 +324,7 @@ fn psql_runs_no_program_for_a_server_that_was_sampled() {
     let ran = run(script.args(["--file", "load.sql"]).current_dir(&dir));
     assert!(!ran_here.exists(), "{ran:#?}");
     assert!(ran.code != Some(0) && ran.stderr.contains("restrict"), "{ran:#?}");
-    // The driver sends it to the server, which knows no such statement.
+    // The driver sends it to the server, which does not know such a statement.
     let mut load = Command::new(blockstone_binary());
     load.args(["subset", "load"]).arg(&dir).args(["--into", &hostile.address("copy")]);
     refused(&run(&mut load), "schema-before.sql");
@@ -386,8 +387,8 @@ fn a_load_reads_through_no_link() {
     );
 }
 
-/// Of MariaDB: a user with all privileges on one database, whose function can write a file only for
-/// administrators.
+/// For MariaDB: a user with all privileges on one database, whose function can write a file only if
+/// an administrator runs it.
 const OF_MARIADB: &str = "
     CREATE DATABASE shop;
     CREATE USER evil@'127.0.0.1'; CREATE USER gone@'127.0.0.1'; CREATE USER dev@'127.0.0.1';
@@ -468,7 +469,7 @@ fn port(server: &MariadbServer) -> String {
     rest.split('/').next().unwrap().to_owned()
 }
 
-/// A server may send anything for the definition of a routine.
+/// A server may send anything as the definition of a routine.
 #[test]
 fn the_client_of_mariadb_runs_no_program_for_a_subset() {
     require!(Root, Mariadb);
@@ -498,7 +499,7 @@ fn the_client_of_mariadb_runs_no_program_for_a_subset() {
     }
 }
 
-/// The owner of a schema may put another in its place, with other code under the same names.
+/// The owner of a schema may replace it by another, with other code under the same names.
 #[test]
 fn an_extension_in_the_schema_of_a_role_is_not_asked_by_a_superuser() {
     require!(Root, Postgres);

@@ -1,4 +1,4 @@
-//! What killed runs leave, and the owner of a directory who makes a trap of it.
+//! Files that killed runs leave, and a directory owner who turns them into a trap.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -14,13 +14,14 @@ use super::{Place, STRANGER, refused};
 const LEFT: &str = "blockstone-test-left.tmp";
 const REFUSED: &[&str] = &["--block-size", "3K"];
 
-/// A file of rows at `path`, older than a living run could be without locking it.
+/// Writes a file of rows at `path`, too old for an unlocked file of a live run.
 fn leave(path: &Path) {
     fs::write(path, "rows").unwrap();
     File::open(path).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
 }
 
-/// The file is locked until the program has it open. Then a link to a directory takes its name.
+/// Keeps the file locked until the program has opened it, then gives its name to a link to a
+/// directory.
 fn replaced_by_a_link(place: &Place, verb: &str, options: &[&str], link: &Path) {
     let path = place.file(LEFT);
     leave(&path);
@@ -80,7 +81,7 @@ fn a_call_that_is_refused_removes_nothing() {
         refused(&place, place.command(verb).args(options).arg(place.data()));
         assert!(left.exists() && theirs.join("file").exists(), "{verb} {options:?}");
     }
-    // One that is not refused removes what this user's killed runs left, and no more.
+    // A run that is not refused removes what killed runs of this user left, and nothing else.
     let ran = run(place.command("run").args(SMALL).arg(place.data()));
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     assert!(!left.exists() && theirs.join("file").exists());

@@ -1,4 +1,4 @@
-//! Where passwords come from, and that they go nowhere else.
+//! Sources of passwords, and places where they must not appear.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +11,7 @@ use super::databases::SMALL;
 use super::{Command, Place, holds, within};
 
 const SECRET: &str = "s3cr:t\\pw";
-/// The same in an address, and in a list of passwords.
+/// The same secret as written in an address, and in a password file.
 const IN_ADDRESS: &str = "s3cr%3At%5Cpw";
 const IN_LIST: &str = r"s3cr\:t\\pw";
 

@@ -1,4 +1,4 @@
-//! Servers that are not what they seem: each answer must be one clear error, and soon.
+//! Servers that are not what they seem: each answer must lead to one clear error, and soon.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use blockstone_testkit::Ran;
 
 use super::{Place, signal, within};
 
-/// A server on the loopback that does `serve` with each connection.
+/// Starts a server on the loopback that runs `serve` for each connection, and returns its port.
 pub fn server(serve: impl Fn(&mut TcpStream) + Send + Clone + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -19,7 +19,7 @@ pub fn server(serve: impl Fn(&mut TcpStream) + Send + Clone + 'static) -> u16 {
             std::thread::spawn(move || {
                 let mut stream = stream;
                 serve(&mut stream);
-                // Open until the other side leaves.
+                // Keep it open until the other side leaves.
                 let _ = stream.read(&mut [0; 1024]);
                 std::thread::sleep(Duration::from_mins(1));
             });
@@ -28,10 +28,10 @@ pub fn server(serve: impl Fn(&mut TcpStream) + Send + Clone + 'static) -> u16 {
     port
 }
 
-/// What a client of PostgreSQL says first if it wants TLS.
+/// The first message of a PostgreSQL client that wants TLS.
 pub const ASKS_FOR_TLS: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 
-/// Reads what a client asks for, without TLS.
+/// Reads a request of a client, and declines TLS.
 fn asked(stream: &mut TcpStream) {
     let mut bytes = [0; 4096];
     if matches!(stream.read(&mut bytes), Ok(len) if bytes[..len] == ASKS_FOR_TLS) {
@@ -44,7 +44,7 @@ pub fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     [&[kind][..], &(body.len() as u32 + 4).to_be_bytes(), body].concat()
 }
 
-/// Lets a PostgreSQL client in.
+/// Accepts a PostgreSQL client.
 fn let_in(stream: &mut TcpStream) {
     asked(stream);
     let _ = stream.write_all(&message(b'R', &[0; 4]));
@@ -52,7 +52,7 @@ fn let_in(stream: &mut TcpStream) {
     let _ = stream.write_all(&message(b'Z', b"I"));
 }
 
-/// Everything that connects to a database, at this address.
+/// Returns the commands that connect to a database, with this address.
 pub fn all(place: &Place, address: &str) -> Vec<Command> {
     let mut run = place.command("run");
     run.args(["--target", address, "--scale", "1M"]);
@@ -78,16 +78,16 @@ fn a_server_that_is_no_database_is_an_error_within_ten_seconds() {
     let postgres: [fn(&mut TcpStream); 7] = [
         |_| {},
         asked,
-        // Lets in and keeps silent.
+        // Accepts the client and stays silent.
         let_in,
-        // An error that is longer than any screen, with sequences that a terminal obeys.
+        // An error longer than any screen, with terminal control sequences.
         |stream| {
             asked(stream);
             let text = format!("\x1b]0;owned\x07\x1b[2J{}", "x".repeat(1 << 20));
             let body = format!("SFATAL\0C28000\0M{text}\0\0");
             let _ = stream.write_all(&message(b'E', body.as_bytes()));
         },
-        // The length of a message that never comes.
+        // The length of a message that never arrives.
         |stream| {
             asked(stream);
             let _ = stream.write_all(&[b'R', 0x7f, 0xff, 0xff, 0xff]);
@@ -96,7 +96,7 @@ fn a_server_that_is_no_database_is_an_error_within_ten_seconds() {
             asked(stream);
             let _ = stream.write_all(&vec![0xff; 65_536]);
         },
-        // Another type than was asked for, in the answer to each query.
+        // Another type than requested, in the answer to each query.
         |stream| {
             let_in(stream);
             loop {
@@ -126,7 +126,7 @@ fn a_server_that_is_no_database_is_an_error_within_ten_seconds() {
     for addresses in [&postgres[..], &mysql] {
         std::thread::scope(|scope| {
             for mut command in addresses.iter().flat_map(|address| all(&place, address)) {
-                // Eight seconds for an answer, and some for a machine that is busy.
+                // Eight seconds for an answer, plus some time for a busy machine.
                 scope.spawn(move || fails_clearly(&within(Duration::from_secs(20), &mut command)));
             }
         });

@@ -1,5 +1,5 @@
-//! Whoever reaches the port at which a side of a check waits for the others, or answers in its
-//! place: ranks of `check coherence`, writers and witness of `check durability`.
+//! Attackers who reach the port at which a side of a check waits for the others, or who answer in
+//! its place: ranks of `check coherence`, writers and witness of `check durability`.
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
@@ -17,7 +17,7 @@ use super::servers::server;
 use super::{Place, refused, signal};
 
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What a side under attack may take beside what it had.
+/// Most memory that a side under attack may take in addition, in kB.
 const MORE_KB: u64 = 16 << 10;
 
 fn check(words: &[&str]) -> Command {
@@ -42,14 +42,13 @@ fn kilobytes(pid: u32, name: &str) -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// A greeting of this version or another.
 fn greeting(check: &str, version: u32) -> Vec<u8> {
     let protocol = format!("blockstone.check/{version}");
     let text = format!(r#"{{"protocol":"{protocol}","check":"{check}","rank":1,"ranks":3}}"#);
     with_text(Kind::Hello, 0, &text)
 }
 
-/// Says this to who listens there; why that is refused.
+/// Sends these bytes to the listener and returns the reason for its refusal.
 #[track_caller]
 fn answer(address: &str, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
@@ -60,7 +59,7 @@ fn answer(address: &str, bytes: &[u8]) -> String {
     message.text
 }
 
-/// How long a connection that says one byte a second is kept.
+/// Returns how long a connection that sends one byte per second is kept.
 fn slow(mut stream: TcpStream, hello: &[u8]) -> Duration {
     let begin = Instant::now();
     for byte in hello {
@@ -72,7 +71,7 @@ fn slow(mut stream: TcpStream, hello: &[u8]) -> Duration {
     begin.elapsed()
 }
 
-/// Nonsense, and greetings that are not all there.
+/// Sends nonsense and incomplete greetings.
 fn nonsense(address: &str, name: &str) {
     for (bytes, why) in [
         (&b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"[..], "not of blockstone"),
@@ -123,7 +122,8 @@ fn whoever_reaches_the_port_of_a_side_keeps_nobody_from_it() {
             .iter()
             .zip(&hellos)
             .map(|((address, _), hello)| {
-                // Before the others, who may keep it from being accepted until the side has ended.
+                // Connect before the others, who may keep it from being accepted until the side has
+                // ended.
                 let stream = TcpStream::connect(address).unwrap();
                 scope.spawn(|| half_open(address, 300, &hello[..FRAME], &enough));
                 scope.spawn(move || slow(stream, hello))
@@ -133,8 +133,8 @@ fn whoever_reaches_the_port_of_a_side_keeps_nobody_from_it() {
             nonsense(address, check);
         }
 
-        // Those who speak the protocol: lengths that are not believed, an end within a message,
-        // and a name that is taken.
+        // Clients that speak the protocol: implausible lengths, an end within a message, and a name
+        // that is taken.
         let mut link = joined(&witness.address, "durability", 2);
         link.send(&Frame::new(Kind::Begin, 9, 1 << 40).bytes()).unwrap();
         let why = link.receive(PATIENCE).unwrap_err().to_string();
@@ -152,7 +152,7 @@ fn whoever_reaches_the_port_of_a_side_keeps_nobody_from_it() {
         println!("kB more at the peak: {more:?}");
         assert!(more.iter().all(|more| *more < MORE_KB), "{more:?} kB");
 
-        // The others come to their end meanwhile.
+        // Meanwhile the legitimate sides complete.
         let ranks = ["1", "2"].map(|rank| started(&mut ranked(rank)));
         let words = ["durability", "--methods", "fsync", "--patterns", "create", "--for", "300ms"];
         let mut writing = check(&words);

@@ -1,4 +1,4 @@
-//! A database of SQLite in a directory of another user.
+//! An SQLite database in a directory of another user.
 
 use std::fs;
 use std::os::unix::fs::chown;
@@ -11,8 +11,8 @@ use super::super::{Place, names};
 
 const NOBODY: u32 = 65_534;
 
-/// Waits for the first entry of its directory, and a moment more, in which the first connection is
-/// made; moves it away, and puts a directory in its place whose file is a link to the victim.
+/// Waits for the first entry of its directory, and a moment longer, in which the first connection
+/// is made; then moves it away, and replaces it by a directory whose file is a link to the victim.
 const ATTACK: &str = r#"
     cd "$0" && mkdir .theirs && ln -s "$VICTIM" .theirs/blockstone.db || exit
     until set -- *; [ -e "$1" ]; do :; done
@@ -26,7 +26,7 @@ fn whoever_owns_the_directory_cannot_lead_the_database_elsewhere() {
     let place = Place::beside();
     let victim = place.runs().join("victim");
     for io in ["buffered", "direct"] {
-        // Empty, which SQLite takes for a new database.
+        // An empty file, which SQLite takes for a new database.
         fs::write(&victim, "").unwrap();
         let dir = place.scratch.path().join(io);
         fs::create_dir(&dir).unwrap();

@@ -1,5 +1,5 @@
-//! The owner of a directory in which the superuser measures: he renames what appears there, and
-//! puts links to the superuser's files in its place, again and again.
+//! The owner of a directory in which the superuser measures: he keeps renaming the entries that
+//! appear there, and puts links to the superuser's files in their place.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -17,7 +17,7 @@ use super::{Place, STRANGER, within};
 
 const CONTENT: &str = "the superuser's";
 
-/// Swaps what appears in a directory until it is dropped.
+/// Swaps the entries that appear in a directory until it is dropped.
 struct Owner {
     over: Arc<AtomicBool>,
     swaps: Option<JoinHandle<u64>>,
@@ -49,8 +49,8 @@ impl Drop for Owner {
     }
 }
 
-/// Files become links to the victim. Directories become directories of his own, with such a link
-/// and a file for programs that copy, and what appears in them is swapped as well.
+/// Replaces files by links to the victim. Replaces directories by directories of the attacker, with
+/// such a link and a file for programs that copy; entries that appear in them are swapped as well.
 fn swap_all(dir: &Path, victim: &Path, swaps: &mut u64) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     for path in entries.flatten().map(|entry| entry.path()) {
@@ -77,8 +77,8 @@ fn swap_all(dir: &Path, victim: &Path, swaps: &mut u64) {
     }
 }
 
-/// Runs the command on a directory that is attacked meanwhile, beside a file of the superuser's;
-/// how often something was swapped.
+/// Runs the command on a directory under attack, next to a file of the superuser's. Returns the
+/// number of swaps.
 fn attacked(place: &Place, arguments: &[&str]) -> u64 {
     let shown = arguments.join(" ");
     let (dir, victim) = (place.file(&shown), place.scratch.path().join("victim"));
@@ -117,7 +117,7 @@ fn writers_of_a_witness_write_to_no_directory_that_takes_the_name_of_theirs() {
 fn files_of_checks_are_reached_by_no_name() {
     require!(Root);
     let place = Place::new();
-    // Their files lose their names at once: it is a matter of luck whether one is swapped.
+    // Their files lose their names immediately, so it is a matter of luck whether one is swapped.
     for check in ["write-order", "direct", "durability", "iosize"] {
         attacked(&place, &["check", check]);
     }

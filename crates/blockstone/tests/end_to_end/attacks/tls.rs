@@ -1,4 +1,4 @@
-//! Who sits between a client and its server, and takes TLS away or keeps silent in it.
+//! An attacker between a client and its server who removes TLS, or stays silent within it.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,11 +10,11 @@ use super::servers::{ASKS_FOR_TLS, all, fails_clearly, message, server};
 use super::{Place, signal, within};
 
 const SECRET: &str = "T0PSECRET";
-/// With which the driver of MariaDB takes its leave.
+/// The packet with which the MariaDB driver ends a connection.
 const QUIT: [u8; 5] = [1, 0, 0, 0, 1];
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// All that a client sends from here on.
+/// Records everything that a client sends from here on.
 fn overhear(stream: &mut TcpStream, heard: &Sender<Vec<u8>>) {
     let mut bytes = [0; 4096];
     while let Ok(len @ 1..) = stream.read(&mut bytes) {
@@ -22,7 +22,7 @@ fn overhear(stream: &mut TcpStream, heard: &Sender<Vec<u8>>) {
     }
 }
 
-/// A server of PostgreSQL that has no TLS and asks for the password in clear text.
+/// A PostgreSQL server without TLS that requests the password in clear text.
 fn postgres() -> (u16, Receiver<Vec<u8>>) {
     let (tell, heard) = mpsc::channel();
     let port = server(move |stream| {
@@ -40,7 +40,7 @@ fn postgres() -> (u16, Receiver<Vec<u8>>) {
 const WITH_TLS: u32 = 0x0018_aa01;
 const WITHOUT_TLS: u32 = 0x0018_a201;
 
-/// The first packet of a server of MariaDB.
+/// Returns the first packet of a MariaDB server.
 fn greeting(capabilities: u32) -> Vec<u8> {
     let [low, high] = [capabilities as u16, (capabilities >> 16) as u16].map(u16::to_le_bytes);
     let mut body = b"\x0a5.5.5-10.11.6-MariaDB\0\x07\0\0\0saltsalt\0".to_vec();
@@ -51,7 +51,7 @@ fn greeting(capabilities: u32) -> Vec<u8> {
     [&len[..3], &[0], &body].concat()
 }
 
-/// A server of MariaDB that has no TLS.
+/// A MariaDB server without TLS.
 fn mariadb() -> (u16, Receiver<Vec<u8>>) {
     let (tell, heard) = mpsc::channel();
     let port = server(move |stream| {
@@ -64,7 +64,8 @@ fn mariadb() -> (u16, Receiver<Vec<u8>>) {
 #[test]
 fn who_takes_tls_away_gets_no_password() {
     let place = Place::beside();
-    // This address leads to this machine, but is none of its own: it counts as another machine.
+    // This address leads to this machine but is not one of its own, so it counts as another
+    // machine.
     for (host, parameters, environment) in [
         ("127.0.0.1", "sslmode=require", None),
         ("127.0.0.1", "sslmode=verify-ca", None),
@@ -116,7 +117,7 @@ fn a_password_travels_in_the_clear_only_if_that_was_asked_for() {
     child.wait().unwrap();
 }
 
-/// Servers that offer TLS, and then say nothing.
+/// Servers that offer TLS, and then stay silent.
 fn silent_in_tls() -> [String; 2] {
     let postgres = server(|stream| {
         let _ = stream.read(&mut [0; 8]);
@@ -138,7 +139,7 @@ fn a_server_that_falls_silent_in_tls_is_an_error_soon() {
     std::thread::scope(|scope| {
         for mut command in addresses.iter().flat_map(|address| all(&place, address)) {
             scope.spawn(move || {
-                // Eight seconds for an answer, and some for a machine that is busy.
+                // Eight seconds for an answer, plus some time for a busy machine.
                 let ran = within(PATIENCE, &mut command);
                 fails_clearly(&ran);
                 assert!(ran.stderr.contains("did not answer within 8 s"), "{ran:#?}");

@@ -1,4 +1,4 @@
-//! `blockstone check coherence`: pairs of which it is known what they see of each other.
+//! `blockstone check coherence`: pairs for which it is known what they see of each other.
 
 use std::fs;
 use std::net::TcpListener;
@@ -16,7 +16,7 @@ use super::super::bad_input::refused;
 use super::super::{Place, failed_rules, keeps_to_its_schema, names};
 use super::class;
 
-/// What one test has to undo: a mount or a loop device.
+/// Cleanup of one test: a mount or a loop device.
 pub struct Undo(&'static str, Vec<PathBuf>);
 
 impl Drop for Undo {
@@ -48,7 +48,7 @@ fn checked(paths: &[&Path], more: &[&str]) -> Ran {
     run(check.args(more).args(paths))
 }
 
-/// Whether all that could be tried has one order.
+/// Asserts that everything that could be tried is linearizable.
 #[track_caller]
 fn is_linearizable(document: &Value) {
     for cell in document["cells"].as_array().unwrap() {
@@ -92,7 +92,7 @@ fn one_file_system_on_two_mounts_and_for_two_processes_is_linearizable() {
     let cell = cells.find(|cell| cell["case"] == "ping-pong/buffered/held").unwrap();
     assert!(cell["lag_ns_p99"].as_u64().is_some() && cell["witness"].is_null(), "{cell}");
 
-    // The same by two processes that meet.
+    // The same with two processes that meet.
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let ranked = |rank: &str, dir: &Path| {
         let mut check = Command::new(blockstone_binary());

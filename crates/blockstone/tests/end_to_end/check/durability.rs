@@ -1,5 +1,5 @@
-//! `check durability` on devices whose power is cut: an honest cache, one that ignores flushes, and
-//! none. The device is nbdkit's.
+//! `check durability` on devices whose power is cut: with an honest cache, with one that ignores
+//! flushes, and with none. The device is nbdkit's.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ fn check() -> Command {
     command
 }
 
-/// A witness; it ends when it is dropped.
+/// A witness, which ends when it is dropped.
 pub struct Witness {
     pub child: Child,
     pub address: String,
@@ -51,7 +51,7 @@ impl Witness {
         std::fs::metadata(self.scratch.path().join("log")).map_or(0, |found| found.len())
     }
 
-    /// Waits until it knows of this many writes.
+    /// Waits until the witness knows of this many writes.
     fn await_points(&self, points: u64) {
         let patience = Instant::now() + Duration::from_secs(30);
         while self.log_bytes() < points * 32 {
@@ -78,7 +78,7 @@ impl Drop for Witness {
     }
 }
 
-/// Writes to a device, cuts its power, and verifies what is left.
+/// Writes to a device, cuts its power, and verifies the remaining data.
 fn cut(cache: WriteCache, methods: &str) -> Value {
     let mut device = VolatileDevice::with_cache(SIZE, cache).unwrap();
     let witness = Witness::start();
@@ -108,7 +108,7 @@ fn a_cut_loses_nothing_that_an_honest_device_flushed() {
     require!(Root, Loop, Nbdkit);
     let _turn = Turn::alone();
     let document = cut(WriteCache::Honest, "fsync,direct-dsync,rwf-dsync,direct-none");
-    // A flush of the others saves the control, unless the cut falls between the two.
+    // A flush of another writer saves the control, unless the cut falls between the two.
     let proves = class(&document, "direct-none/overwrite") == "lost";
     let expected = if proves { ("durable", "pass") } else { ("inconclusive", "inconclusive") };
     for case in ["fsync/overwrite", "direct-dsync/overwrite", "rwf-dsync/overwrite"] {
@@ -141,7 +141,7 @@ fn a_cut_that_loses_nothing_at_all_is_inconclusive() {
     assert_eq!(outcome(&document, "lost-after-cut"), "inconclusive");
 }
 
-/// A file system on a device; unmounted when it is dropped.
+/// A file system on a device, unmounted when it is dropped.
 struct Mounted(PathBuf);
 
 impl Mounted {
@@ -276,7 +276,7 @@ fn writers_that_are_interrupted_leave_nothing_and_others_what_is_to_be_verified(
         check().args(["--witness", &witness.address]).args(words).arg(place.data()),
     );
     assert!(again.contains("not verified yet"), "{again}");
-    // A kill is no power cut: nothing is lost, and no control says that anything could be.
+    // A kill is not a power cut: nothing is lost, and no control shows that anything could be.
     let ran = witness.verify(&place.data());
     assert_eq!(ran.code, Some(3), "{ran:#?}");
     assert_eq!(class(&ran.json(), "fsync/create"), "inconclusive", "{ran:#?}");

@@ -1,4 +1,4 @@
-//! `blockstone check iosize`: sizes that are known, of a command, a process and installed tools.
+//! `blockstone check iosize`: known sizes, with a command, a process and installed tools.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::mounted;
 use crate::bad_input::refused;
 use crate::{Place, keeps_to_its_schema};
 
-/// The cell of a file in one direction.
+/// Returns the cell of a file in one direction.
 #[track_caller]
 fn cell<'a>(document: &'a Value, path: &Path, direction: &str) -> &'a Value {
     let case = format!("{}: {direction}", path.display());
@@ -24,7 +24,7 @@ fn sized(place: &Place, words: &[&str]) -> Ran {
     run(place.command("check").args(["iosize", "--json", "--"]).args(words))
 }
 
-/// Written in full, and nothing of it in the page cache.
+/// Creates a fully written file, none of which is in the page cache.
 fn file(path: &Path) {
     FileKind::Real.create(path, Bytes::mib(2)).unwrap();
     drop_cached(path);
@@ -54,13 +54,13 @@ fn sizes_of_calls_and_requests_are_those_that_are_known() {
     assert_eq!(direct["device_bytes_mean"], 8192.0, "{direct}");
     assert_eq!((&direct["added_pages"], &direct["exit_code"]), (&0.into(), &0.into()));
 
-    // Read-ahead makes larger requests, unless it may not.
+    // Read-ahead makes larger requests, unless it is prevented.
     let tar = ["tar", "-cf", "/dev/stdout", path.to_str().unwrap()];
     drop_cached(&path);
     let document = sized(&place, &tar).json();
     let merged = cell(&document, &path, "read");
     assert_eq!(merged["class"], "merged", "{merged}");
-    // All calls but the first and the last ask for this.
+    // All calls but the first and the last request this size.
     let mean = merged["asked_bytes_mean"].as_f64().unwrap();
     assert!((10_200.0..=10_240.0).contains(&mean), "{merged}");
     let document = sized(&place, &tar).json();
@@ -150,7 +150,7 @@ fn installed_tools_are_run_and_leave_nothing() {
     let cells = document["cells"].as_array().unwrap();
     let of = |case: &str| cells.iter().find(|cell| cell["case"] == case).unwrap();
     assert_eq!(of("dd: read")["asked_bytes_mean"], 512.0);
-    // 8,192 that read and one that finds the end.
+    // 8,192 reads with data and one at the end of the file.
     assert_eq!(of("dd: read")["requests"], 8193);
     assert_eq!(of("dd: write")["requests"], 8192);
     assert!(cells.iter().all(|cell| cell["exit_code"] == 0), "{document:#}");

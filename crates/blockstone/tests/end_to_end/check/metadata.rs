@@ -1,4 +1,4 @@
-//! `blockstone check metadata`: what came from storage and what from memory, and what is left
+//! `blockstone check metadata`: what was read from storage and what from memory, and what is left
 //! behind.
 
 use std::fs;

@@ -66,7 +66,7 @@ fn writers_share_the_lock_of_a_file_on_xfs() {
     for mode in WRITTEN.iter().chain(&["hole", "straddle", "readers", "append", "allocate-ahead"]) {
         assert_eq!(class(&document, mode), "scales", "{mode}: {document:#}");
     }
-    // A write that leaves a gap behind the end of the file has the lock alone.
+    // A write that leaves a gap after the end of the file takes the lock exclusively.
     assert_eq!(class(&document, "extend"), "serialises", "{document:#}");
     assert!(number(&document, "append", "lock_time_share") <= 0.1, "{document:#}");
 }
@@ -167,7 +167,7 @@ fn a_device_is_named_twice_and_its_writers_share_it() {
     // The second check found the device cleared by the first.
     let xfs = mounted(FileSystem::Xfs, 320);
     let document = check(&xfs.mount_point().unwrap(), "60ms", &["--buffered"]).json();
-    // Where they spin, on many processors, nothing decides.
+    // If writers spin, on many processors, the result is undecided.
     let found = class(&document, "overwrite");
     assert!(["serialises", "unknown"].contains(&found), "{document:#}");
     assert_eq!(outcome(&document, "appends-lost"), "pass", "{document:#}");

@@ -1,4 +1,4 @@
-//! `offload run` and `offload generate`, on servers that are there.
+//! `offload run` and `offload generate`, with the servers that are installed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -42,7 +42,7 @@ fn cells_send_what_passes_the_filter_and_sockets_count_what_the_interface_does()
     let runs = document["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 10, "{document:#}");
     for run in runs {
-        // Every block of the table is looked at once; what opens a session looks at one, and may
+        // Each block of the table is accessed once; opening a session accesses one more, which may
         // be counted late.
         let more = (number(run, "disk_bytes") - number(run, "table_bytes")) / 8192.0;
         assert!((0.0..=2.0).contains(&(more / number(run, "cells"))), "{run:#}");
@@ -68,7 +68,7 @@ fn cells_send_what_passes_the_filter_and_sockets_count_what_the_interface_does()
         runs.iter().find(wanted).map(|run| number(run, "received_bytes")).unwrap()
     };
     let (full, filtered) = (received("full ingest", true), received("filtered ingest", true));
-    // 0.284 % of the rows are wanted; each answer has a head.
+    // 0.284 % of the rows match; each answer has a header.
     assert!((filtered / full - 0.002_845).abs() < 0.001, "{filtered} of {full}");
     assert!((received("filtered ingest", false) / full - 1.0).abs() < 0.02);
     assert!(received("count", true) < 1000.0 && received("count", false) > full / 10.0);
@@ -77,7 +77,7 @@ fn cells_send_what_passes_the_filter_and_sockets_count_what_the_interface_does()
         rules.iter().find(|it| it["rule"] == rule).map(|it| it["outcome"].clone()).unwrap()
     };
     assert_eq!(outcome("not-offloaded"), "pass");
-    // Processor time is counted: it is decided what bound the runs.
+    // Processor time is counted, so it is known what bound the runs.
     assert_ne!(outcome("bound-by-host"), "inconclusive");
     let expected = if child::is_superuser() { "pass" } else { "inconclusive" };
     assert_eq!(outcome("wire-disagrees"), expected);
@@ -104,7 +104,7 @@ fn a_model_is_fitted_on_the_runs_of_cells() {
     keeps_to_its_schema(&model.json());
 }
 
-/// The server process that works below a directory whose name has `part`, once it is there.
+/// Waits for the server process in a directory whose name contains `part`, and returns it.
 fn server(place: &Place, part: &str) -> (u32, PathBuf) {
     let until = Instant::now() + Duration::from_secs(30);
     loop {
@@ -122,12 +122,12 @@ fn server(place: &Place, part: &str) -> (u32, PathBuf) {
 
 fn start(place: &Place) -> Child {
     let mut command = command(place, "run", &["--cells", "2", "--scale", "64M"]);
-    // What it complains of does not depend on how long it took.
+    // Its messages must not depend on how long it took.
     command.env("BLOCKSTONE_PROGRESS", "none");
     command.arg(place.data()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Whether a backend of a server serves the host.
+/// Whether a backend of a server is serving the host.
 fn is_scanned(postmaster: u32) -> bool {
     let backends = account::children(Path::new("/"), postmaster);
     backends.iter().any(|it| it.title.contains("127.0.0.1(") && !it.title.contains("idle"))
@@ -144,7 +144,7 @@ fn a_cell_that_is_killed_in_a_scan_ends_the_run_with_one_line() {
         assert!(Instant::now() < until, "no scan of the host");
         std::thread::sleep(Duration::from_millis(5));
     }
-    // Its backends end with it.
+    // Kill its backends together with it.
     let backends = account::children(Path::new("/"), pid);
     for victim in std::iter::once(pid).chain(backends.iter().map(|it| it.pid)) {
         let _ = child::signal(victim, child::Signal::KILL);
@@ -175,7 +175,7 @@ fn ctrl_c_ends_servers_and_removes_their_files() {
     assert!(found.is_none_or(|it| !it.title.contains("postgres")));
 }
 
-/// At moments in which a server starts, to which nothing connects any more from then on.
+/// The signal arrives at moments in which a server starts that no client will connect to any more.
 #[test]
 fn ctrl_c_is_heard_while_servers_start() {
     require!(Postgres);
@@ -194,7 +194,7 @@ fn ctrl_c_is_heard_while_servers_start() {
         let output = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(130), "after {wait_ms} ms: {said}");
-        // A server alone takes a moment to end; the limit of its start is a minute.
+        // A single server takes a moment to end; the time limit for its start is a minute.
         assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
         assert_eq!(place.left_in_data(), Vec::<String>::new());
     }
@@ -209,7 +209,7 @@ fn a_killed_run_leaves_nothing_to_the_next() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_ne!(place.left_in_data(), Vec::<String>::new());
-    // The kernel ends its servers; a moment later their directories are nobody's.
+    // The kernel ends its servers; a moment later their directories have no owner process.
     std::thread::sleep(Duration::from_secs(3));
     let arguments = ["--cells", "1", "--scale", "1M", "--repeat", "1"];
     measured(&place, &arguments);

@@ -1,4 +1,4 @@
-//! `offload run` on servers of other versions, and as another user.
+//! `offload run` with servers of other versions, and as another user.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::super::{Place, copy_binary, keeps_to_its_schema};
 use super::engines::{measured, number};
 
-/// What a rule says of a measurement.
+/// Returns the outcome of a rule for a measurement.
 fn outcome<'a>(document: &'a Value, rule: &str) -> &'a str {
     let verdicts = document["verdicts"].as_array().unwrap();
     verdicts.iter().find(|it| it["rule"] == rule).unwrap()["outcome"].as_str().unwrap()
@@ -26,7 +26,7 @@ fn cells_are_of_any_version_of_postgresql() {
         let document = measured(&place, &arguments);
         let release = document["release"].as_str().unwrap();
         assert!(release.starts_with(&format!("{}.", version.major)), "{release}");
-        // Before 15, statistics cross the interface too.
+        // Before version 15, statistics cross the interface too.
         let is_apart = child::is_superuser() && version.major >= 15;
         let expected = if is_apart { "pass" } else { "inconclusive" };
         assert_eq!(outcome(&document, "wire-disagrees"), expected, "{document:#}");

@@ -1,4 +1,4 @@
-//! Files that are not as they should be: the rest is counted, and what is missing is said.
+//! Files that are not as they should be: the rest is counted, and what is missing is reported.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -12,15 +12,15 @@ use serde_json::Value;
 use super::saved::started;
 use super::{Place, document, generate, grids, number, reduce};
 
-/// The entry of `list` whose path ends so.
+/// Returns the entry of `list` whose path ends in `end`.
 fn entry<'a>(document: &'a Value, list: &str, end: &str) -> &'a Value {
     let entries = document[list].as_array().unwrap();
     let found = entries.iter().find(|entry| entry["path"].as_str().unwrap().ends_with(end));
     found.unwrap_or_else(|| panic!("no {end} among {entries:#?}"))
 }
 
-/// The scan as somebody whom permissions bind: also root is, without the capabilities that
-/// override them.
+/// Returns the command for a scan that permissions apply to: root too, without the capabilities
+/// that override them.
 fn bound() -> Command {
     let mut command = if rustix::process::geteuid().is_root() {
         let mut setpriv = Command::new("setpriv");
@@ -89,7 +89,7 @@ fn loops_pipes_and_devices_on_the_way_are_left_out() {
     symlink("nowhere", dir.join("dangling")).unwrap();
     let found = document(&run(reduce(&["--json"]).arg(&dir)), 3);
     assert_eq!(entry(&found, "skipped", "dangling")["matters"], true);
-    // The same directory twice, and a file in it.
+    // The same directory twice, and a file from it.
     let found = document(&run(reduce(&["--json"]).args([&dir, &dir, &dir.join("file")])), 3);
     assert_eq!(number(&found["summary"], "blocks"), 10);
 }

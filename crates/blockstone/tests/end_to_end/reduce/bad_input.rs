@@ -1,4 +1,5 @@
-//! Calls that are refused: one line what, one line hint, exit code 2, nothing written or lost.
+//! Calls that are refused: one line for the error, one line for the hint, exit code 2, nothing
+//! written or lost.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -59,7 +60,8 @@ fn paths_that_hold_nothing_to_scan_are_refused() {
     for (path, expected) in cases {
         let what = refused(&place, reduce(&[]).arg(&path));
         assert!(what.contains(expected), "{what}");
-        // One path that cannot be scanned among others is a mistake too, not a part of an answer.
+        // One path among others that cannot be scanned is an error too, and does not give a partial
+        // answer.
         if !expected.starts_with("empty") {
             refused(&place, reduce(&[]).arg(place.scratch.path()).arg(&path));
         }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Turn, grids, masked, number, ratio, same, scanned};
 
-/// So that rows stay as they were loaded: nobody cleans up behind them.
+/// Keeps rows as they were loaded: no vacuum cleans up behind them.
 const SETTINGS: [&str; 2] = ["fsync=off", "autovacuum=off"];
 const ROWS: u32 = 6000;
 
@@ -25,7 +25,8 @@ fn load(server: &PostgresServer, table: &str) -> PathBuf {
 
 const TRANSACTION: [&str; 4] = ["lsn", "checksum", "address", "transaction"];
 
-/// The scan of files that hold the same rows, all of them known as files of this database.
+/// Scans files that hold the same rows, and checks that all are recognised as files of this
+/// database.
 fn pages(files: &[PathBuf], format: &str) -> Value {
     let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
     let found = scanned(&[], &files);
@@ -65,7 +66,7 @@ fn the_same_load_into_two_servers_is_the_same_but_for_headers() {
     require!(Root, Postgres);
     let _turn = Turn::beside();
     let servers = [0, 1].map(|_| PostgresServer::start(15, &SETTINGS).unwrap());
-    // The second has a past: its transactions and its log are further on.
+    // The second has a history: its transactions and its log are further along.
     servers[1].run(&["CREATE TABLE past (n int)", "INSERT INTO past VALUES (1)"]).unwrap();
     let files: Vec<PathBuf> = servers.iter().map(|server| load(server, "t")).collect();
     for server in &servers {
@@ -80,8 +81,8 @@ fn the_same_load_into_two_servers_is_the_same_but_for_headers() {
 
 const TABLES: u64 = 4;
 
-/// Statements, one a line, as a server takes them that only sets its database up: it needs no port,
-/// and ends with them.
+/// Statements, one per line, for a server that only sets up its database: it needs no port, and
+/// ends after them.
 fn statements() -> String {
     let table = |number| {
         format!(
@@ -126,7 +127,8 @@ fn innodb_tables_differ_by_headers_and_by_the_page_that_names_them() {
     let without_headers = masked(&found, &TRANSACTION);
     for (size, masked) in [(16384, without_headers[2]), (32768, without_headers[3])] {
         let blocks = number(grids(&found)[&(size, 0)], "blocks");
-        // The first page of a table says its number where no header is; all others are the same.
+        // The first page of a table contains its number outside the headers; all others are the
+        // same.
         same(masked, blocks as f64 / (blocks / TABLES + TABLES - 1) as f64);
         assert!(plain(size) < 1.1, "{:#}", grids(&found)[&(size, 0)]);
     }

@@ -1,4 +1,4 @@
-//! Memory has a limit, and what is estimated within it is near the truth.
+//! Memory is limited, and estimates made within the limit are near the truth.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -16,7 +16,7 @@ fn a_sparse_file_of_64_gib_is_counted_within_256_mib_and_not_read() {
     let path = place.file("sparse");
     let file = File::create(&path).unwrap();
     file.set_len(Bytes::gib(64).get()).unwrap();
-    // The third island repeats the first one, half a block of 8K further on.
+    // The third island repeats the first one, shifted by half a block of 8K.
     let islands = [
         (1 << 20, 0..12 * MIB),
         (5 << 30, 12 * MIB..24 * MIB),
@@ -31,7 +31,7 @@ fn a_sparse_file_of_64_gib_is_counted_within_256_mib_and_not_read() {
     let grid = |size| grids(&found)[&(size, 0)].clone();
     let counts = |size| ["unique_blocks", "same_file_duplicates"].map(|it| number(&grid(size), it));
     assert_eq!(counts(4096), [8192, 3072]);
-    // Of 1,536 blocks that lie half a block further on there are 1,537, and none of them repeats.
+    // 1,536 blocks shifted by half a block span 1,537 blocks, none of which repeats.
     assert_eq!(counts(8192), [4096 + 1537, 0]);
     for size in [4096, 8192] {
         assert_eq!(grid(size)["exact"], true);
@@ -51,7 +51,7 @@ fn a_sparse_file_of_64_gib_is_counted_within_256_mib_and_not_read() {
 #[test]
 fn what_does_not_fit_is_estimated_and_the_truth_lies_in_the_interval() {
     let place = Place::beside();
-    // More contents in each table than memory for them: what there is is shared by 64 tables.
+    // More contents in each table than it has memory for: 64 tables share the memory.
     let random = generate(&place, "random", 1, "64M").join("random-1.dbf");
     let whole = fs::read(&random).unwrap();
     let again = [&whole[..32 * MIB], &whole[..16 * MIB]].concat();
@@ -71,14 +71,15 @@ fn what_does_not_fit_is_estimated_and_the_truth_lies_in_the_interval() {
         let grid = grids[&(4096, skipped * 4096)];
         assert_eq!(grid["exact"], false, "{grid:#}");
         assert!(ratio(grid, "share") < 1.0 && number(grid, "contents_kept") > 1000, "{grid:#}");
-        // The second file has at its end what both lack at their beginning.
+        // The second file has at its end what both skip at their beginning.
         let blocks = units - 2 * skipped;
         assert_eq!(number(grid, "blocks"), blocks);
         let truth = blocks as f64 / (64 * MIB / 4096) as f64;
         let [low, at, high] =
             ["dedup_ratio_low", "dedup_ratio", "dedup_ratio_high"].map(|it| ratio(grid, it));
-        // One sample in twenty misses its interval, and which one is drawn here depends on what
-        // the program itself has of the memory: it misses twice the interval once in ten thousand.
+        // One sample in twenty misses its interval, and which one is drawn here depends on the
+        // memory that the program itself takes: a miss by twice the interval occurs once in ten
+        // thousand.
         let (middle, half) = (f64::midpoint(low, high), (high - low) / 2.0);
         assert!((truth - middle).abs() <= 2.0 * half, "{low} … {high} far from {truth}");
         assert!(low < at && at < high && high / low < 1.15, "{low} … {at} … {high}");

@@ -1,4 +1,4 @@
-//! Where the answer goes, and that reading leaves no trace in the page cache.
+//! Destinations of the answer, and that reading leaves no trace in the page cache.
 
 use std::fs;
 use std::path::Path;
@@ -48,7 +48,7 @@ fn a_page_names_the_files_and_stands_beside_the_document() {
     assert!(!written.contains("<script src") && !written.contains("<link"), "it is one file");
     let ran = run(reduce(&["--html", "-"]).arg(&dir));
     assert!(ran.code == Some(0) && is_page(&ran.stdout), "{ran:#?}");
-    // What can be known before hours of reading is said before them.
+    // Errors that can be known before hours of reading are reported before them.
     for (file, why) in [(place.file("nowhere/page.html"), "no such"), (place.data(), "directory")] {
         let what = refused(&place, reduce(&["--html"]).args([&file, &dir]));
         assert!(what.contains(file.to_str().unwrap()) && what.contains(why), "{what}");
@@ -81,6 +81,6 @@ fn a_direct_scan_leaves_nothing_in_the_page_cache() {
     let buffered = scanned(&["--buffered"], &[&path]);
     assert_eq!(buffered["scan"]["direct"], false);
     assert_eq!(buffered["results"], found["results"]);
-    // The kernel may have taken a page back meanwhile.
+    // The kernel may have reclaimed pages meanwhile.
     assert!(cached_bytes(&path) > size.get() / 2, "the tool sees what is cached");
 }

@@ -1,4 +1,4 @@
-//! Scans that are kept: whatever ends the process loses no count, and scans of parts add up.
+//! Saved scans: no count is lost however the process ends, and scans of parts add up.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ fn started_at(rate: &str, arguments: &[&str], paths: &[&Path], save: &Path) -> C
     child
 }
 
-/// What a saved scan says of itself.
+/// Returns the description in a saved scan.
 fn kept(save: &Path) -> Option<Value> {
     serde_json::from_str(&fs::read_to_string(save.join("scan.json")).ok()?).ok()
 }
@@ -40,7 +40,7 @@ fn bytes_counted(kept: &Value) -> u64 {
     files.iter().map(|file| number(file, "bytes")).sum()
 }
 
-/// All of a document that does not depend on how long it took.
+/// Returns a document without the values that vary from run to run.
 fn figures(document: &Value) -> Value {
     let mut figures = document.clone();
     for name in ["elapsed_s", "cpu_s", "memory_bytes"] {
@@ -51,7 +51,7 @@ fn figures(document: &Value) -> Value {
 
 const SET_BYTES: u64 = 12 << 20;
 
-/// A set, and what an undisturbed scan of it says.
+/// Generates a data set, and returns it with the figures of an undisturbed scan.
 fn set(place: &Place) -> (PathBuf, Value) {
     let dir = generate(place, "mixed", 2, "6M");
     let whole = figures(&scanned(&[], &[&dir]));
@@ -110,7 +110,7 @@ fn whoever_reads_slowly_is_interrupted_at_once() {
     let place = Place::beside();
     let dir = generate(&place, "mixed", 1, "4M");
     let save = place.runs().join("saved");
-    // A segment of a megabyte is read every sixteen seconds.
+    // A segment of one megabyte is read every sixteen seconds.
     let child = started_at("64K", &["--quiet"], &[&dir], &save);
     let started = Instant::now();
     signal(&child, "INT");
@@ -128,7 +128,7 @@ fn a_scan_that_cannot_be_saved_is_told_all_the_same() {
     let dir = generate(&place, "mixed", 1, "4M");
     let expected = figures(&scanned(&[], &[&dir]));
     let save = place.runs().join("saved");
-    // Files of at most 8 KiB, and no signal when one would be longer: each write beyond fails.
+    // Files of at most 8 KiB, and no signal for exceeding that: each write beyond it fails.
     let mut limited = Command::new("sh");
     limited.args(["-c", "trap '' XFSZ; ulimit -f 16; exec \"$@\"", "sh"]);
     limited.arg(blockstone_binary()).args(["reduce", "--json", "--save"]).args([&save, &dir]);
@@ -205,7 +205,7 @@ fn complete(place: &Place, data: &Path, name: &str, arguments: &[&str]) -> PathB
     save
 }
 
-/// The file of a saved scan whose name begins so.
+/// Returns the file of a saved scan whose name begins with `beginning`.
 fn part(save: &Path, beginning: &str) -> PathBuf {
     let all = names(save);
     save.join(all.iter().find(|name| name.starts_with(beginning)).unwrap())

@@ -1,5 +1,5 @@
-//! The forms of a run that are not the method by itself: the direct-path matrix, and noise beside
-//! the sessions.
+//! Forms of a run other than the plain method: the direct-path matrix, and noise alongside the
+//! sessions.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -46,7 +46,7 @@ fn a_matrix_gives_a_point_for_every_size_and_number_of_sessions() {
     for point in points {
         let number = |pointer: &str| point.pointer(pointer).and_then(Value::as_f64).unwrap();
         assert!(number("/mb_per_s/value") > 0.0 && number("/io_ns_p99/value") > 0.0, "{point:#}");
-        // A session waits at most once for each read, and at most as long as that takes by itself.
+        // A session waits at most once for each read, and at most as long as the read itself takes.
         assert!(number("/waits/count_ratio") <= 1.05, "{point:#}");
         let blocks = number("/read_bytes") / 8192.0;
         assert!((blocks - number("/multiblock")).abs() < 1e-9, "{blocks} blocks a read");
@@ -67,7 +67,7 @@ fn a_matrix_gives_a_point_for_every_size_and_number_of_sessions() {
     assert!(page(&place).contains("Scans past the buffer cache"));
 }
 
-/// Of a database that scans by a statement: the points, each with what its rows cost.
+/// Returns the points of a database that scans by a statement, each with the cost of its rows.
 fn statements(place: &Place, target: &str, more: &[&str], labels: &[&str]) -> Value {
     let mut command = place.command("run");
     command.args(["--json", "--profile", "scan", "--target", target, "--scan-size", "32M"]);

@@ -1,4 +1,5 @@
-//! One load, seen by `blockstone watch`, iostat, sar and collectl at one time, sized from each.
+//! One load, observed by `blockstone watch`, iostat, sar and collectl at the same time, and sized
+//! from each.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -28,7 +29,7 @@ fn load(dir: &Path) -> Child {
     start(fio.arg("--directory").arg(dir))
 }
 
-/// A rate that a quarter of the intervals keep below: other programs use the disk at times.
+/// Returns the lower quartile of a rate: other programs use the disk at times.
 fn low(document: &Value, rate: &str) -> f64 {
     let sources = document["sources"].as_array().unwrap();
     let mut rates: Vec<f64> = sources.iter().map(|it| it[rate].as_f64().unwrap()).collect();
@@ -36,7 +37,7 @@ fn low(document: &Value, rate: &str) -> f64 {
     rates[rates.len() / 4]
 }
 
-/// The median of a rate for each of another.
+/// Returns the median ratio of two rates.
 fn median_ratio(document: &Value, rate: &str, each: &str) -> f64 {
     let sources = document["sources"].as_array().unwrap();
     let ratio = |it: &Value| it[rate].as_f64().unwrap() / it[each].as_f64().unwrap();
@@ -56,7 +57,7 @@ fn all_monitors_of_a_load_lead_to_the_same_need() {
     let scratch = ScratchDir::on_disk().unwrap();
     let place = |name: &str| scratch.path().join(name);
     let mut load = load(scratch.path());
-    // Until its file is there, and the rates are even.
+    // Wait until its file exists and the rates are steady.
     sleep(Duration::from_secs(3));
     let samples = (SECONDS + 1).to_string();
     let iostat = |format: &str, to: &str| {
@@ -111,7 +112,7 @@ fn all_monitors_of_a_load_lead_to_the_same_need() {
         println!("| {name} | {rates:.2?} | {:.1} |", need(&found));
         // Other programs use the disk as well.
         assert!(rates[0] > 0.95 * READS && rates[1] > 0.95 * WRITES, "{name}: {rates:?}");
-        // All requests of the load have 8 KiB, in decimal megabytes a second.
+        // All requests of the load are 8 KiB; the rates are decimal megabytes per second.
         close(median_ratio(&found, "read_mbps", "reads_per_s") * 1e6, BLOCK_BYTES, 0.015, name);
         for (rate, own) in rates.into_iter().zip(RATES.map(|rate| low(&own, rate))) {
             close(rate, own, 0.1, name);

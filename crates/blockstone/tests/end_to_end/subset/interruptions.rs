@@ -1,4 +1,4 @@
-//! What a subset leaves behind that is killed, runs out of space, or whose tables change meanwhile.
+//! State left by a subset that is killed, runs out of space, or whose tables change meanwhile.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use blockstone_testkit::{PostgresServer, Ran, blockstone_binary, run};
 use super::{Place, address, ask, json, lines, make, names};
 
 const MOMENTS: u32 = 20;
-/// So that reading takes a while.
+/// Large enough that reading takes a while.
 const SOURCE: &str = "
     CREATE TABLE parent (id bigint PRIMARY KEY, note text);
     CREATE TABLE child (id bigint PRIMARY KEY, parent bigint NOT NULL REFERENCES parent, note text);
@@ -21,8 +21,8 @@ fn quiet(command: &mut Command) -> &mut Command {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null())
 }
 
-/// Runs it to its end, then kills it at moments from its begin to that; `left` looks at what each
-/// leaves. How many were killed before their end.
+/// Runs the command to completion, then kills it at moments spread over the same time; `left`
+/// checks the state after each. Returns how many were killed before they completed.
 fn killed(make: &dyn Fn() -> Command, left: &mut dyn FnMut(bool)) -> u32 {
     let mut first = make();
     let began = Instant::now();
@@ -81,7 +81,7 @@ pub fn kills_leave_nothing_half_done(server: &PostgresServer, place: &Place) {
             std::fs::remove_dir_all(&dir).unwrap();
         }
     });
-    // What they left is not taken for a subset.
+    // What a killed run leaves is not mistaken for a subset.
     for name in names(&place.data()) {
         if name.starts_with(".blockstone-subset-") {
             std::fs::remove_dir_all(place.file(&name)).unwrap();
@@ -113,7 +113,7 @@ pub fn kills_leave_nothing_half_done(server: &PostgresServer, place: &Place) {
     assert!(reads > MOMENTS / 4 && loads > MOMENTS / 4, "{reads} {loads}");
 }
 
-/// A file system in memory of this size, at a directory of its own.
+/// An in-memory file system of this size, mounted at a directory of its own.
 struct Small(std::path::PathBuf);
 
 impl Small {
@@ -126,7 +126,7 @@ impl Small {
         Self(dir.to_owned())
     }
 
-    /// Takes all space but this many bytes.
+    /// Takes all space but `rest` bytes.
     fn fill(&self, rest: u64) {
         let ran = run(Command::new("df").args(["--output=avail", "--block-size=1"]).arg(&self.0));
         let free: u64 = ran.stdout.lines().last().unwrap().trim().parse().unwrap();
@@ -194,7 +194,7 @@ pub fn what_changes_meanwhile_is_not_seen(server: &PostgresServer, place: &Place
     while ask(server, "killed", locked) != "t" {
         assert!(child.try_wait().unwrap().is_none(), "it was not seen to read");
     }
-    // Rows come, change and go; who would change the table waits.
+    // Rows may be inserted, changed and deleted; altering the table has to wait.
     ask(
         server,
         "killed",

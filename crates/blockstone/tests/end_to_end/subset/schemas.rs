@@ -1,11 +1,11 @@
-//! Schemas with every feature that a key or a table may have: of each, a subset is whole,
+//! Schemas with every feature that a key or a table may have: for each, a subset is complete,
 //! repeatable, and part of a larger one, and the server proves what was loaded.
 
 use blockstone_testkit::{PostgresServer, run};
 
 use super::{Place, address, ask, empty, json, lines, make, whole_orphans};
 
-/// A schema, what is in it, and the tables that have no rows of their own to count.
+/// Name and script of each schema.
 const SCHEMAS: &[(&str, &str)] = &[
     ("every kind of key", include_str!("every_kind.sql")),
     ("films for rent", include_str!("rental.sql")),
@@ -15,7 +15,7 @@ const SCHEMAS: &[(&str, &str)] = &[
     ("features of tables", include_str!("features.sql")),
 ];
 
-/// Keys, those that are not proved, and orphans by a query of their own for each key.
+/// Counts keys, keys that are not validated, and orphans, the latter by a separate query per key.
 const PROOF: &str = "
     DO $$ DECLARE k record; found bigint; sum bigint = 0; BEGIN
     FOR k IN SELECT c.conname, c.conrelid::regclass AS child, c.confrelid::regclass AS parent,

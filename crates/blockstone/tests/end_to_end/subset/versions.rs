@@ -1,4 +1,4 @@
-//! Subsets out of and into other versions of PostgreSQL than that of the distribution.
+//! Subsets from and into versions of PostgreSQL other than that of the distribution.
 
 use blockstone_testkit::PostgresServer;
 use serde_json::Value;

@@ -13,7 +13,7 @@ use super::{O_DIRECT, Turn, keeps_to_its_schema, watch};
 const BLOCK: u64 = 4096;
 const HOT_BLOCKS: u64 = 1024;
 
-/// Reads the blocks of a range of the device again and again, in an order without repetition.
+/// Reads the blocks of a range of the device over and over, in an order without repetition.
 fn read(path: &std::path::Path, done: &AtomicBool) {
     let file = File::options().read(true).custom_flags(O_DIRECT).open(path).unwrap();
     let mut memory = vec![0; 2 * BLOCK as usize];
@@ -64,7 +64,7 @@ fn a_hot_range_is_measured_within_two_percent_live_and_replayed() {
     if per_window > 2.0 * HOT_BLOCKS as f64 {
         assert!((number(disk, "touched_bytes") / hot_bytes - 1.0).abs() < 0.02, "{disk}");
         assert!(number(disk, "again_share") > 0.98, "{disk}");
-        // Of a range that is read in a loop, a cache holds all that is read again, or nothing.
+        // If a range is read in a loop, a cache holds all of the repeated reads, or none.
         let held = |cache: &str| number(row(&live, "cache-curve", "cache", cache), "held_share");
         assert!(held("8 MiB") > 0.5, "{:?}", live["views"]["cache-curve"]);
     }

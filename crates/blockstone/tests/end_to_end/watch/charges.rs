@@ -1,4 +1,4 @@
-//! What the kernel charges for buffered writes on a file system with large folios.
+//! Bytes that the kernel charges for buffered writes on a file system with large folios.
 
 use std::fs;
 use std::process::Stdio;
@@ -33,8 +33,8 @@ fn folios_charged_for_buffered_writes_are_no_bytes_written() {
         |row: &serde_json::Value| row["requested_write_bytes_per_s"].as_f64().unwrap_or(0.0);
     let row = rows.iter().find(|row| asked(row) > 1e5);
     let row = row.unwrap_or_else(|| panic!("{document:#}"));
-    // Whether this kernel charges whole folios is its own affair: a charge that is shown is one
-    // that calls or disks explain.
+    // This kernel may or may not charge whole folios: a charge is only shown if calls or disks
+    // explain it.
     match row["write_bytes_per_s"].as_f64() {
         None => assert_eq!(row["write_bytes_per_s"]["unmeasured"], "no evidence", "{row:#}"),
         Some(shown) => assert!(shown < 1.2 * asked(row), "{row:#}"),

@@ -9,12 +9,12 @@ use jiff::Timestamp;
 
 use super::{Turn, keeps_to_its_schema, watch};
 
-/// The fields of each line. No name in these tests has a comma.
+/// Splits each line into its fields. No name in these tests has a comma.
 fn table(text: &str) -> Vec<Vec<&str>> {
     text.split_terminator("\r\n").map(|line| line.split(',').collect()).collect()
 }
 
-/// The values of a long table: time, names of the figure, value.
+/// Returns the values of a long table by time and names of the figure.
 fn values(text: &str) -> BTreeMap<(&str, String), &str> {
     let rows = table(text);
     assert_eq!(rows[0], ["time", "view", "row", "figure", "value"]);
@@ -29,7 +29,7 @@ const SHORT: [&str; 6] = ["--interval", "200ms", "--no-bpf", "--view", "host,dis
 
 #[test]
 fn lines_and_both_shapes_of_csv_are_the_same_figures() {
-    // Others make devices, which would be columns.
+    // Other tests create devices, which would become columns.
     let _turn = Turn::alone();
     let scratch = ScratchDir::on_disk().unwrap();
     let [night, wide] = ["night", "wide.csv"].map(|name| scratch.path().join(name));
@@ -85,7 +85,7 @@ fn a_file_is_replaced_and_a_link_is_not_followed() {
     assert_eq!((ran.code, &*ran.stdout), (Some(0), ""), "{ran:#?}");
     assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
     assert!(std::fs::read_to_string(&link).unwrap().starts_with("time,host."));
-    // A pipe is written to.
+    // Writing to a pipe is allowed.
     let ran = run(watch(&SHORT).args(["/dev/stdout", "--for", "400ms"]));
     assert!(ran.stdout.starts_with("time,host."), "{ran:#?}");
 }

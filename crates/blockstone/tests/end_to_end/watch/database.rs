@@ -1,4 +1,4 @@
-//! `blockstone watch --db` as a user runs it, with what each may see.
+//! `blockstone watch --db` as a user runs it, with what each user may see.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -54,7 +54,7 @@ fn a_database_is_watched_beside_its_host_and_replayed() {
     assert!(session["cpu_share"].is_number(), "{session:#}");
 }
 
-/// The names of roles that begin with `product`, without what stands behind the slash.
+/// Returns the names of roles that begin with `product`, without the part after the slash.
 fn servers(document: &Value, product: &str) -> BTreeSet<String> {
     let rows = document["views"]["processes"].as_array().unwrap();
     let roles = rows.iter().filter_map(|row| row["role"].as_str()?.split('/').next());
@@ -76,13 +76,13 @@ fn two_servers_on_one_host_are_kept_apart() {
     // Servers of other tests may run too.
     assert!(named.iter().all(|name| found.contains(name)), "{found:?} {named:?}");
     assert!(!found.contains("postgres"), "{found:?}");
-    // The one that is watched has the name of its product, whatever runs beside it.
+    // The server that is watched has the name of its product, whatever else runs.
     let found = servers(&run(watch(&once).args(["--db", &first.address()])).json(), "postgres");
     assert!(found.contains("postgres") && found.contains(&named[1]), "{found:?}");
     assert!(!found.contains(&named[0]), "{found:?}");
 }
 
-/// The rows of a view that are about an instance.
+/// Returns the rows of a view that describe an instance.
 fn of_instance<'a>(document: &'a Value, view: &str, instance: &str) -> Vec<&'a Value> {
     let rows = document["views"][view].as_array().unwrap_or_else(|| panic!("{document:#}"));
     rows.iter().filter(|row| row["instance"] == instance).collect()
@@ -125,7 +125,7 @@ fn two_databases_in_one_watch_have_names_wherever_they_are_shown() {
     let rules: Vec<&str> = verdicts.iter().filter_map(|it| it["rule"].as_str()).collect();
     assert_eq!(rules, ["double-caching"], "{verdicts:#?}");
     let evidence = verdicts[0]["evidence"].as_str().unwrap();
-    // On a busy machine the time may not suffice for a look at all files.
+    // On a busy machine there may be no time to examine all files.
     let known = ["in the page cache", "cachestat", "no look at the files"];
     assert!(known.iter().any(|text| evidence.contains(text)), "{evidence}");
     for view in ["load", "active-sessions", "sessions", "durability", "ledger"] {

@@ -12,12 +12,12 @@ use super::{Ended, Turn, names, watch};
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The lines without headings.
+/// Returns the lines that are not headings.
 fn data(text: &str) -> Vec<&str> {
     text.lines().filter(|line| !line.starts_with('#')).collect()
 }
 
-/// The cells of each line behind the time.
+/// Returns the cells of each line after the time.
 fn cells(text: &str) -> Vec<Vec<&str>> {
     data(text).into_iter().map(|line| line.split_whitespace().skip(1).collect()).collect()
 }
@@ -27,7 +27,8 @@ fn time(line: &str) -> Timestamp {
     text.parse().unwrap_or_else(|error| panic!("{error}: {line}"))
 }
 
-/// Reads `lines` lines and goes away, like head(1). Returns whether the program ended by itself.
+/// Reads `lines` lines and closes the pipe, like head(1). Returns the program and its exit code, if
+/// it ended on its own.
 fn reads(mut child: Child, lines: usize) -> (Ended, Option<i32>) {
     let out = BufReader::new(child.stdout.take().unwrap());
     assert_eq!(out.lines().take(lines).map_while(Result::ok).count(), lines);
@@ -81,7 +82,7 @@ fn a_program_whose_reader_left_ends_but_not_its_recording() {
     let child = recorded.stdout(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
     assert_eq!(reads(child, 3).1, Some(0));
     let whole = run(&mut watch(&["--replay", dir.to_str().unwrap(), "--lines"]));
-    // Ticks may be missed on a busy machine, not those of whole seconds.
+    // On a busy machine, ticks may be missed, but not whole seconds of them.
     let lines = data(&whole.stdout);
     let lasted = time(lines[lines.len() - 1]).duration_since(time(lines[0]));
     assert!(lasted.as_millis() >= 1_500, "{lasted:?}: {}", whole.stdout);

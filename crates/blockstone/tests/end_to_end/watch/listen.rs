@@ -1,4 +1,4 @@
-//! `watch --listen`: scraped by Prometheus, and by those who mean no good.
+//! `watch --listen`: scraped by Prometheus and by attackers.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,7 +18,7 @@ use serde_json::Value;
 use super::{Ended, Turn, signal, watch};
 
 const TOKEN: &str = "qFUVsKHVJgnd1e8cZkYvPA7x";
-/// For what takes moments on an idle machine.
+/// Time limit for actions that take moments on an idle machine.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A watch that listens on this host.
@@ -61,7 +61,7 @@ impl Listening {
         stream
     }
 
-    /// What is answered, which may be nothing.
+    /// Returns the answer, which may be empty.
     fn ask(&self, headers: &str) -> String {
         let mut answer = Vec::new();
         if let Ok(mut stream) = TcpStream::connect(&self.address) {
@@ -72,7 +72,7 @@ impl Listening {
         String::from_utf8_lossy(&answer).into_owned()
     }
 
-    /// Scrapes until that has succeeded `times`.
+    /// Scrapes until `times` attempts have succeeded.
     fn scrapes(&self, times: u32) {
         let end = Instant::now() + PATIENCE;
         let (mut succeeded, mut failed) = (0, 0);
@@ -88,14 +88,14 @@ impl Listening {
         }
     }
 
-    /// A line of `/proc/PID/status`: threads, or kilobytes of memory.
+    /// Returns a number from `/proc/PID/status`: threads, or kilobytes of memory.
     fn status(&self, name: &str) -> u64 {
         let text = fs::read_to_string(format!("/proc/{}/status", self.child().id())).unwrap();
         let line = text.lines().find(|line| line.starts_with(name)).unwrap();
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
     }
 
-    /// The exit code, and what was said until then.
+    /// Returns the exit code, and the messages up to then.
     fn end(mut self) -> (Option<i32>, String) {
         let mut said = String::new();
         self.stderr.read_to_string(&mut said).unwrap();
@@ -138,7 +138,7 @@ impl Prometheus {
         document["data"]["result"].get(0).cloned()
     }
 
-    /// What it answers as soon as it has something.
+    /// Queries until there is a result, and returns it.
     fn wait_for(&self, text: &str) -> Value {
         let patience = Instant::now() + PATIENCE;
         loop {
@@ -151,10 +151,10 @@ impl Prometheus {
     }
 }
 
-/// What a request begins with.
+/// The beginning of a request.
 const REQUEST: &[u8] = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nX: ";
 
-/// Keeps connections open that never end what they say, and opens them again when they are closed.
+/// Keeps connections with unfinished requests open, and reopens them when they are closed.
 pub fn half_open(address: &str, connections: usize, saying: &[u8], enough: &AtomicBool) {
     let mut open: Vec<Option<TcpStream>> = (0..connections).map(|_| None).collect();
     while !enough.load(Ordering::Relaxed) {
@@ -260,13 +260,13 @@ fn who_asks_for_much_or_reads_nothing_costs_little() {
     let watching = Listening::with_descriptors(256, &["--no-bpf"]);
     watching.scrapes(1);
     let before_kb = watching.status("VmRSS:");
-    // One header of 200 MiB, as far as it is taken.
+    // One header of 200 MiB, as far as it is accepted.
     let mut endless = watching.connect();
     let part = vec![b'a'; 1 << 20];
     let _ = endless.write_all(b"GET / HTTP/1.1\r\nX: ");
     let taken = (0..200).take_while(|_| endless.write_all(&part).is_ok()).count();
     assert!(taken < 100, "{taken} MiB of a header were taken");
-    // Answers that nobody reads, and what is no request behind one.
+    // Answers that are never read, and answers followed by something that is not a request.
     let asked = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let unread: Vec<TcpStream> = (0..200)
         .map(|_| {
@@ -287,7 +287,7 @@ fn who_asks_for_much_or_reads_nothing_costs_little() {
     assert!(more_kb < 128 << 10, "{more_kb} kB");
 }
 
-/// A page of another site whose name comes to mean 127.0.0.1 must not read the metrics.
+/// A page of another site whose name is rebound to 127.0.0.1 must not read the metrics.
 #[test]
 fn a_browser_that_was_rebound_reads_nothing() {
     let _turn = Turn::beside();
@@ -334,7 +334,7 @@ fn other_hosts_need_the_token() {
     }
 }
 
-/// A listener that is gone ends the watch: nobody would notice otherwise.
+/// A lost listener ends the watch, because its loss would otherwise go unnoticed.
 #[test]
 fn a_watch_ends_when_nobody_can_be_served_any_more() {
     let _turn = Turn::beside();
@@ -344,7 +344,7 @@ fn a_watch_ends_when_nobody_can_be_served_any_more() {
     watching.scrapes(1);
     let pid = Pid::from_child(watching.child());
     let process = pidfd_open(pid, PidfdFlags::empty()).unwrap();
-    // Its listening socket, shut down behind its back.
+    // Shut down the listening socket from outside the process.
     let shut = (0..256).any(|number| {
         let socket = pidfd_getfd(&process, number, PidfdGetfdFlags::empty());
         let socket = socket.map(TcpListener::from);

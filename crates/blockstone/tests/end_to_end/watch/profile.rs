@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Ended, Turn, copy_binary, keeps_to_its_schema, watch};
 
-/// A program that does nothing but have the kernel fill memory with zeros.
+/// Starts a program that only makes the kernel fill memory with zeros.
 fn zeros() -> Ended {
     let mut command = Command::new("dd");
     command.args(["if=/dev/zero", "of=/dev/null", "bs=1M"]).stderr(Stdio::null());
@@ -62,7 +62,7 @@ fn a_busy_program_leads_its_table_with_its_functions_live_and_replayed() {
     assert!((samples - number(sampling, "samples")).abs() < 0.5, "{samples}: {sampling}");
 
     let replayed = run(&mut watch(&["--replay", dir, "--once", "--json"])).json();
-    // The wall clock is read at every tick while it is watched, and less often recorded.
+    // Live, the wall clock is read at every tick; it is recorded less often.
     let measured = |document: &Value| {
         let mut keys = document.as_object().unwrap().clone();
         keys.retain(|key, _| key != "from" && key != "to");
@@ -82,7 +82,7 @@ fn a_user_who_may_not_sample_is_told_what_would_enable_it() {
     let _turn = Turn::beside();
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
     let anybody_may = paranoid.trim().parse::<i64>().unwrap() <= 0;
-    // A copy that this user may execute, wherever the binary lies.
+    // A copy that this user may execute, wherever the binary is.
     let scratch = ScratchDir::in_memory().or_else(|_| ScratchDir::on_disk()).unwrap();
     let binary = scratch.path().join("blockstone");
     copy_binary(&binary);

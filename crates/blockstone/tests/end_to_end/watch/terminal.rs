@@ -1,4 +1,4 @@
-//! A terminal that a test holds the other end of.
+//! A terminal whose other end the test holds.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -25,7 +25,7 @@ pub struct Terminal {
 impl Terminal {
     /// Starts `command` on a terminal of `rows` and `columns`.
     pub fn start(command: &mut Command, rows: u16, columns: u16) -> Self {
-        // Children that inherited an end would keep it open.
+        // A child that inherited one end would keep it open.
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let ours = openpt(flags).unwrap();
         grantpt(&ours).unwrap();
@@ -39,7 +39,7 @@ impl Terminal {
             command.env("TERM", "xterm-256color");
         }
         let child = command.spawn().unwrap();
-        // The command holds ends of the terminal too, and must not keep it open.
+        // The command holds ends of the terminal too, which would keep it open.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let screen = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
         let (mut output, painted) = (File::from(ours.try_clone().unwrap()), Arc::clone(&screen));
@@ -83,7 +83,7 @@ impl Terminal {
         }
     }
 
-    /// Closes the terminal, as who shuts its window does.
+    /// Closes the terminal, as closing its window does.
     pub fn hang_up(&mut self) {
         self.closed.store(true, Ordering::Relaxed);
         self.thread.take().unwrap().join().unwrap();

@@ -45,7 +45,7 @@ fn latency() -> Axis {
     Axis::new("latency", Measure::Nanoseconds).log()
 }
 
-/// A point of a chart at the place of `point`, with the interval of what is shown of it.
+/// A point of a chart for `point`, with the interval of the value that is shown.
 fn at(point: &Point, x: f64, y: Estimate) -> chart::Point {
     let known = y.low.is_finite() && y.high.is_finite() && y.low < y.high;
     chart::Point {
@@ -60,7 +60,7 @@ fn curve(points: Vec<chart::Point>, dashed: bool) -> Form {
     Form::Line { points, dashed, marks: true }
 }
 
-/// p50 and p99 as a solid and a dashed line.
+/// Adds p50 and p99 as a solid and a dashed line.
 fn both(
     chart: Chart,
     name: &str,
@@ -98,7 +98,7 @@ fn against_iops(manifest: &Manifest, findings: &Findings, group: Group) -> Optio
     Some(chart)
 }
 
-/// The latency that p99 may not exceed, and the knee on the p99 curve.
+/// Adds the limit for p99, and the knee on the p99 curve.
 fn with_knee(mut chart: Chart, manifest: &Manifest, findings: &Findings) -> Chart {
     let limit_ns = manifest.parameters::<CalibrateParameters>().max_latency_ns.map(Nanos::get);
     chart.levels.extend(

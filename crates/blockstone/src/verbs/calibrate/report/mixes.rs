@@ -1,4 +1,4 @@
-//! Random reads and writes together, beside what follows from the rates of either alone.
+//! Random reads and writes together, compared with what follows from the rates of each alone.
 
 use blockstone_base::row;
 use blockstone_base::stats::Estimate;
@@ -11,33 +11,34 @@ use serde::Serialize;
 /// A mix of random reads and writes.
 #[derive(Serialize, JsonSchema)]
 pub struct MixDocument {
-    /// Label of its point.
+    /// Label of the point that measured the mix.
     label: String,
-    /// How many of 100 operations are reads.
+    /// Number of reads in 100 operations.
     read_pct: u32,
-    /// Operations in flight, as in the reads and the writes alone.
+    /// Number of operations in flight, the same as in the reads alone and the writes alone.
     in_flight: u32,
-    /// Operations a second.
+    /// Operations per second.
     iops: f64,
-    /// Its 95 % interval.
+    /// 95 % interval of `iops`.
     iops_interval: Interval,
-    /// Reads a second of reads alone.
+    /// Reads per second when only reads are measured.
     read_iops: f64,
     read_iops_interval: Interval,
-    /// Writes a second of writes alone.
+    /// Writes per second when only writes are measured.
     write_iops: f64,
     write_iops_interval: Interval,
-    /// 1 ÷ (r/R + w/W): what follows if a device either reads or writes.
+    /// 1 ÷ (r/R + w/W): the rate that follows if a device either reads or writes.
     formula_iops: f64,
     formula_iops_interval: Interval,
-    /// The lesser of R/r and W/w: what follows if reads and writes have limits of their own.
+    /// The lesser of R/r and W/w: the rate that follows if reads and writes have limits of their
+    /// own.
     separate_iops: f64,
     separate_iops_interval: Interval,
-    /// Median latency of all operations.
+    /// Median latency of all operations, in nanoseconds.
     latency_ns_p50: f64,
-    /// 99th percentile of their latency.
+    /// 99th percentile of their latency, in nanoseconds.
     latency_ns_p99: f64,
-    /// Rules that condemn it or what it is compared with; empty when it stands.
+    /// Rules that condemn the mix or the points that it is compared with; empty if there are none.
     condemned_by: Vec<String>,
 }
 
@@ -83,7 +84,7 @@ const MIXES: &[Heading] = &[
     count("separate_iops", "min(R/r, W/w)", "If reads and writes have limits of their own."),
 ];
 
-/// The mixes, after reads and writes alone.
+/// Table of the mixes, preceded by reads alone and writes alone.
 pub fn table(findings: &Findings) -> Table {
     let mixes = mixes::of(&findings.points);
     let Some(Mix { point, reads, writes, .. }) = mixes.first() else {

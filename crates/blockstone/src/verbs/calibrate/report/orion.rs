@@ -1,5 +1,5 @@
-//! The matrix as the files of Orion: a line for each number of large reads in flight, a column for
-//! each number of small ones.
+//! The matrix in the format of Orion's files: a line for each number of large reads in flight, a
+//! column for each number of small ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,9 +9,9 @@ use super::select::{self, MatrixCell};
 
 type Cells = BTreeMap<(u32, u32), f64>;
 
-/// The files by name: small reads a second, decimal megabytes a second of large reads, and the mean
-/// latency of small reads in microseconds. A point that is condemned or was not measured has an
-/// empty cell.
+/// Returns the files by name: small reads per second, decimal megabytes per second of large reads,
+/// and the mean latency of small reads in microseconds. A point that is condemned or was not
+/// measured has an empty cell.
 pub fn files(findings: &Findings) -> [(&'static str, String); 3] {
     let (mut iops, mut mbps, mut latency) = (Cells::new(), Cells::new(), Cells::new());
     for MatrixCell { small, large, point, large_mb_per_s } in select::matrix(findings) {

@@ -1,4 +1,4 @@
-//! What was written before the measurement, and whether its rate had settled.
+//! Writes before the measurement, and whether their rate had settled.
 
 use blockstone_base::row;
 use blockstone_base::table::{Heading, Measure, Table, bytes, count};

@@ -1,4 +1,4 @@
-//! Which points of a calibration answer which question.
+//! Selection of the points of a calibration that answer each question.
 
 use blockstone_base::load::{Access, LoadSpec, SyncMethod};
 use blockstone_base::stats::Estimate;
@@ -7,10 +7,10 @@ use blockstone_judge::findings::{Findings, Point};
 use blockstone_record::manifest::{Figure, Group, Manifest};
 use blockstone_record::parameters::CalibrateParameters;
 
-/// The names of the triple that CALIBRATE_IO made the headline of every calibration.
+/// Names of the triple of `CALIBRATE_IO`, which is the headline of every calibration.
 pub const HEADLINE: [&str; 3] = ["max_iops", "max_mbps", "actual_latency_ns_mean"];
 
-/// The sync methods in the order in which they are shown.
+/// Sync methods in the order in which they are shown.
 const METHODS: [SyncMethod; 3] = [SyncMethod::Dsync, SyncMethod::Fdatasync, SyncMethod::Fsync];
 
 pub fn figure<'a>(findings: &'a Findings, name: &str) -> Option<&'a Figure> {
@@ -21,13 +21,14 @@ pub fn point<'a>(findings: &'a Findings, label: &str) -> Option<&'a Point> {
     findings.points.iter().find(|p| p.label == label)
 }
 
-/// The points of a group, in the order in which they were measured.
+/// Returns the points of a group, in the order in which they were measured.
 pub fn group(findings: &Findings, group: Group) -> impl Iterator<Item = &Point> {
     findings.points.iter().filter(move |p| p.group == group)
 }
 
-/// The two ways to keep a device busy, each in ascending order of operations in flight: threads
-/// that block on one I/O each, as database foregrounds do, and one thread with many in flight.
+/// Splits the points of a group by the two ways to keep a device busy, each in ascending order of
+/// operations in flight: threads that block on one I/O each, as database foregrounds do, and one
+/// thread with many in flight.
 pub fn blocking_and_async(findings: &Findings, of: Group) -> (Vec<&Point>, Vec<&Point>) {
     let (mut blocking, mut asynchronous): (Vec<_>, Vec<_>) =
         group(findings, of).partition(|p| is_blocking(&p.load));
@@ -40,7 +41,7 @@ fn is_blocking(load: &LoadSpec) -> bool {
     load.engine == "psync"
 }
 
-/// The commit points, by what each of them varies.
+/// The commit points, grouped by the parameter that varies.
 pub struct Commits<'a> {
     /// Block-size commits of one committer: by method, overwriting and appending.
     pub methods: Vec<(SyncMethod, Option<&'a Point>, Option<&'a Point>)>,
@@ -50,7 +51,7 @@ pub struct Commits<'a> {
     pub committers: Vec<&'a Point>,
 }
 
-/// Sorts the commit points of a recording whose block has `block_bytes`.
+/// Groups the commit points of a recording whose blocks have `block_bytes`.
 pub fn commits(findings: &Findings, block_bytes: u64) -> Commits<'_> {
     let all: Vec<&Point> = group(findings, Group::Commit).collect();
     let find = |method, append: bool| {
@@ -77,14 +78,14 @@ pub fn commits(findings: &Findings, block_bytes: u64) -> Commits<'_> {
     Commits { methods, sizes, committers }
 }
 
-/// Commits that one device flush made durable together: the group factor. `None` when no flush
-/// was counted (a write-through device needs none).
+/// Returns how many commits one device flush made durable together: the group factor. `None` if no
+/// flush was counted (a write-through device does not need any).
 pub fn group_factor(point: &Point) -> Option<f64> {
     let flushes = point.evidence.device_flushes.filter(|&n| n > 0)?;
     Some(point.iops.samples as f64 / flushes as f64)
 }
 
-/// Working set of each cache-map point, ascending.
+/// Returns the cache-map points in ascending order of their working sets.
 pub fn cache_map(findings: &Findings) -> Vec<&Point> {
     let mut points: Vec<_> = group(findings, Group::CacheMap).collect();
     points.sort_by_key(|p| p.load.span_bytes);
@@ -97,7 +98,7 @@ pub struct MatrixCell<'a> {
     pub small: u32,
     /// Large reads in flight.
     pub large: u32,
-    /// What was measured: the small reads, or the large ones where there are no small.
+    /// The small reads, or the large ones in a cell without small reads.
     pub point: &'a Point,
     /// Throughput of the large reads.
     pub large_mb_per_s: Option<&'a Estimate>,
@@ -119,7 +120,7 @@ pub fn matrix(findings: &Findings) -> Vec<MatrixCell<'_>> {
     cells
 }
 
-/// The block size of the calibration: the setting, or the size of the random reads.
+/// Returns the block size of the calibration: the setting, or the size of the random reads.
 pub fn block_bytes(manifest: &Manifest, findings: &Findings) -> u64 {
     let set = manifest.parameters::<CalibrateParameters>().block_bytes;
     set.map(Bytes::get)
@@ -127,7 +128,8 @@ pub fn block_bytes(manifest: &Manifest, findings: &Findings) -> u64 {
         .unwrap_or(8192)
 }
 
-/// Why the headline may not be shown: the rules that condemn any figure of the triple.
+/// Returns the rules that condemn any figure of the triple, in which case the headline is not
+/// shown.
 pub fn headline_condemned_by(findings: &Findings) -> Vec<&str> {
     let mut rules: Vec<&str> = Vec::new();
     for figure in HEADLINE.iter().filter_map(|name| figure(findings, name)) {

@@ -1,4 +1,4 @@
-//! The tables of a calibration: nothing a chart shows is missing here.
+//! The tables of a calibration. They contain everything that its charts show.
 
 use std::collections::BTreeSet;
 
@@ -35,8 +35,8 @@ const CONCURRENCY: &[Heading] = &[
     time("async_cpu_ns_per_io", "CPU/IO", "Processor time for each."),
 ];
 
-/// A row that shows two points side by side, after the cell that names it. If a rule condemns one
-/// of the points, only the cells of that point are struck through.
+/// Returns a row that shows two points side by side, after the cell that names it. If a rule
+/// condemns one of the points, only the cells of that point are struck through.
 fn side_by_side<const CELLS: usize>(
     columns: &[Heading],
     name: Value,
@@ -57,7 +57,7 @@ fn side_by_side<const CELLS: usize>(
     Row::from(cells).condemned_in(condemned, &rules)
 }
 
-/// Random reads by operations in flight, both ways of keeping them in flight side by side.
+/// Random reads by operations in flight, with both ways of keeping them in flight side by side.
 pub fn concurrency<'a>(findings: &'a Findings) -> Table {
     let sides = select::blocking_and_async(findings, Group::RandomRead);
     let block = sides.0.first().or(sides.1.first()).map_or(0, |point| point.load.block_bytes);
@@ -81,7 +81,7 @@ pub fn concurrency<'a>(findings: &'a Findings) -> Table {
     table
 }
 
-/// Why the headline figure is lower than the highest point in the table.
+/// Explains why the headline figure is lower than the highest point in the table.
 fn why_the_most_is_less(findings: &Findings, greatest: f64) -> Option<String> {
     let figure = select::figure(findings, "max_iops")?;
     let stands = figure.condemned_by.is_empty() && greatest > figure.estimate.high;
@@ -150,7 +150,7 @@ const OPEN_LOOP: &[Heading] = &[
     time("lag_ns_max", "max lag", "The longest such delay."),
 ];
 
-/// Reads at a given rate: what they waited beyond what the device took.
+/// Reads at a fixed rate: their wait beyond the time that the device took.
 pub fn open_loop(findings: &Findings) -> Table {
     let title = "At a fixed rate: latency from the intended start";
     let mut table = Table::new("given-rate", title, OPEN_LOOP);
@@ -177,7 +177,7 @@ const COMMITS: &[Heading] = &[
     count("append_commits_per_s", "per s", "Commits a second."),
 ];
 
-/// Commits of one block by one committer, by method.
+/// Commits of one block by one committer, by sync method.
 pub fn commits(manifest: &Manifest, findings: &Findings) -> Table {
     let block_bytes = select::block_bytes(manifest, findings);
     let title = format!("{} commits", format::block_size(block_bytes));
@@ -202,8 +202,8 @@ fn of_points<'a>(
     table.with(points.into_iter().map(|point| row(point).condemned_by(&point.condemned_by)))
 }
 
-/// What more committers bring, in a sentence: from one to the most, with the group factor of the
-/// most.
+/// Describes the effect of more committers in a sentence: from one to the greatest number, with the
+/// group factor of the latter.
 pub fn more_committers(manifest: &Manifest, findings: &Findings) -> Option<String> {
     let points = select::commits(findings, select::block_bytes(manifest, findings)).committers;
     let stands = |point: &&&Point| point.condemned_by.is_empty();
@@ -252,7 +252,7 @@ pub const FLUSHES: &[Heading] = &[
     count("flushes", "flushes", "How many were timed."),
 ];
 
-/// Flushes by what was written before them.
+/// Flushes by the amount written before them.
 pub fn flushes(slope: &FlushSlope) -> Table {
     let mib = &slope.ns_per_mib;
     let each = |ns: f64| format::quantity(ns, "ns");

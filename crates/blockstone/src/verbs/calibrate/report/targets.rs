@@ -1,4 +1,5 @@
-//! Several targets that were measured as one: what each had of the load, and which is the slowest.
+//! Several targets that were measured as one: the share of each in the load, and which is the
+//! slowest.
 
 use blockstone_base::Capability;
 use blockstone_base::row;
@@ -17,16 +18,16 @@ use super::select;
 #[derive(Serialize, JsonSchema)]
 pub struct TargetDocument<'a> {
     path: &'a str,
-    /// Its block devices, from the top of the chain down.
+    /// Names of its block devices, from the top of the chain down.
     devices: Vec<&'a str>,
-    /// Paths of other targets that have one of these devices too.
+    /// Paths of other targets that share one of these devices.
     shares_device_with: Vec<&'a str>,
     /// Whether the page cache was bypassed.
     direct: &'a Capability,
-    /// Whether its mean latency of random reads is the longest, and longer than that of another
-    /// beyond both intervals.
+    /// Whether this target has the longest mean latency of random reads, and its difference from
+    /// another target is beyond chance.
     slowest: bool,
-    /// The file that was read and written.
+    /// File that was read and written on this target; null before it was examined.
     file: Option<&'a FileEvidence>,
 }
 
@@ -52,25 +53,26 @@ fn names(measured: &Measured) -> impl Iterator<Item = &str> {
     measured.target.devices.iter().map(|device| device.name.as_str())
 }
 
-/// A device that both have, the one nearest to the top.
+/// Returns the device nearest to the top that both targets have.
 fn common<'a>(one: &'a Measured, other: &Measured) -> Option<&'a str> {
     names(one).find(|name| names(other).any(|known| known == *name))
 }
 
-/// The point of random reads by which targets are compared.
+/// Returns the point of random reads by which targets are compared.
 fn random_reads(findings: &Findings) -> Option<&Point> {
     headline(findings, "max_iops", Group::RandomRead)
 }
 
-/// The point of a headline, or the last of its group where the run ended before it.
+/// Returns the point of a headline figure, or the last of its group if the run ended before the
+/// headline.
 fn headline<'a>(findings: &'a Findings, name: &str, group: Group) -> Option<&'a Point> {
     let chosen = select::figure(findings, name).and_then(|it| select::point(findings, &it.phase));
     chosen.or_else(|| select::group(findings, group).last())
 }
 
-/// The target whose random reads take the longest, where that is more than chance: the intervals at
-/// the headline are apart, or it is the slowest in all points of random reads, and there are enough
-/// points that equal targets would rarely give the same order in all of them.
+/// Returns the target whose random reads take the longest, if that is beyond chance: the intervals
+/// at the headline do not overlap, or it is the slowest in all points of random reads, and there
+/// are so many points that equal targets would rarely have the same order in all of them.
 fn slowest(findings: &Findings) -> Option<&TargetShare> {
     let shares = &random_reads(findings)?.targets;
     let (fastest, slowest) = extremes(shares)?;
@@ -88,8 +90,8 @@ fn slowest(findings: &Findings) -> Option<&TargetShare> {
     (apart || rarely && all.iter().all(|point| leads(point))).then_some(slowest)
 }
 
-/// The targets whose requests take the shortest and the longest time; one without a completed
-/// request is the slowest.
+/// Returns the targets whose requests take the shortest and the longest time; a target without a
+/// completed request is the slowest.
 fn extremes(shares: &[TargetShare]) -> Option<(&TargetShare, &TargetShare)> {
     let key = |share: &&TargetShare| share.latency_ns_mean.map_or(f64::INFINITY, |mean| mean.value);
     let order = |a: &&TargetShare, b: &&TargetShare| key(a).total_cmp(&key(b));
@@ -151,7 +153,7 @@ fn table(manifest: &Manifest, findings: &Findings) -> Table {
     Table::new("targets", title, TARGETS).about(about).with(rows)
 }
 
-/// Which is the slowest, and which have a device in common.
+/// Names the slowest target, and the targets that have a device in common.
 fn remarks(manifest: &Manifest, findings: &Findings) -> String {
     let mut remarks = vec![match (slowest(findings), random_reads(findings)) {
         (Some(slowest), Some(point)) => {
@@ -196,7 +198,7 @@ const EVIDENCE: &[Heading] = &[
     bytes("lz4_bytes", "left by LZ4", "What LZ4 leaves of them."),
 ];
 
-/// What was found of each target before it was measured.
+/// Table of what was determined about each target before it was measured.
 pub fn evidence(manifest: &Manifest) -> Table {
     let rows = manifest.targets.iter().map(|measured| {
         let map = measured.file.as_ref().map(|file| &file.map);
@@ -226,7 +228,7 @@ const SHARES: &[Heading] = &[
     time("latency_ns_mean", "mean", "Mean latency of its part."),
 ];
 
-/// What each target had of every load.
+/// Share of each target in every load.
 pub fn shares(findings: &Findings) -> Table {
     let rows = findings.points.iter().flat_map(|point| {
         point.targets.iter().map(|share| {

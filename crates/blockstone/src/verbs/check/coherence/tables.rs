@@ -70,7 +70,7 @@ pub fn sections(findings: &CoherenceFindings) -> Vec<Section> {
     sections
 }
 
-/// A paragraph for each case that is not linearizable.
+/// Returns a paragraph for each case that is not linearizable.
 fn evidence(cells: &[Cell]) -> Vec<String> {
     let others = cells.iter().filter(|cell| cell.class != Class::Linearizable);
     others.map(|cell| format!("{}: {}: {}", cell.case, cell.class.name(), cell.evidence)).collect()

@@ -5,7 +5,7 @@ use blockstone_base::table::{Heading, Missing, Table, Value, bytes, count, ratio
 use blockstone_check::direct::findings::{Cell, Class, DirectFindings, OpenFile, Operation, Shape};
 use blockstone_report::Section;
 
-/// Classes at a glance.
+/// Columns of the overview of classes.
 const MATRIX: &[Heading] = &[
     text("operation", "operation", "What was requested, on a file of its own."),
     text("block", "block", "Whole blocks from aligned memory."),
@@ -56,7 +56,7 @@ pub const TABLES: &[(&str, &[Heading])] = &[
     ("open-file-details", DETAILS),
 ];
 
-/// Files on one screen; all stand on the page and in the document.
+/// Files on one screen; the page and the document have all of them.
 const SCREEN_ROWS: usize = 30;
 
 pub fn sections(findings: &DirectFindings) -> Vec<Section> {
@@ -109,7 +109,8 @@ fn evidence(cells: &[Cell]) -> Vec<String> {
     groups.into_iter().map(text).collect()
 }
 
-/// `read, append: block, 512` where it is each of these operations in each of these shapes.
+/// The cases of a group, in short as `read, append: block, 512` if each of these operations occurs
+/// in each of these shapes.
 fn cases(group: &[&Cell]) -> String {
     let operations = Operation::ALL.iter().filter(|it| group.iter().any(|c| c.operation == **it));
     let shapes = Shape::ALL.iter().filter(|it| group.iter().any(|cell| cell.shape == **it));

@@ -123,7 +123,7 @@ fn said_of(said: impl IntoIterator<Item = String>) -> Section {
     Section::new("durability-cuts", "What this says of cuts").with(said)
 }
 
-/// The rule of three.
+/// Says what the cuts prove, by the rule of three.
 fn statistics(cuts: Cuts) -> String {
     let Cuts { conclusive, with_loss, inconclusive } = cuts;
     let proves = match cuts.share_at_most() {

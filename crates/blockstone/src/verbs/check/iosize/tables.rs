@@ -48,9 +48,9 @@ pub const TABLES: &[(&str, &[Heading])] = &[
     ("iosize-sizes", SIZES),
 ];
 
-/// Files on one screen; all stand on the page and in the document.
+/// Files on one screen; the page and the document have all of them.
 const SCREEN_ROWS: usize = 12;
-/// Sizes named in a cell.
+/// Sizes named in one cell.
 const NAMED: usize = 1;
 
 pub fn sections(findings: &IosizeFindings) -> Vec<Section> {

@@ -69,7 +69,7 @@ pub const TABLES: &[(&str, &[Heading])] = &[
     ("metadata-memory", MEMORY),
 ];
 
-/// Rows on one screen; all stand on the page and in the document.
+/// Rows on one screen; the page and the document have all of them.
 const SCREEN_ROWS: usize = 48;
 
 pub fn sections(findings: &MetadataFindings, verdicts: &[Verdict]) -> Vec<Section> {
@@ -106,7 +106,7 @@ pub fn sections(findings: &MetadataFindings, verdicts: &[Verdict]) -> Vec<Sectio
     sections
 }
 
-/// The largest number of files of each shape first, and in it the order of operations.
+/// Cells by descending number of files per shape, then in the order of operations.
 fn ordered(cells: &[Cell]) -> impl Iterator<Item = &Cell> {
     let place = |cell: &Cell| {
         let shape = Shape::ALL.iter().position(|it| *it == cell.shape);
@@ -162,7 +162,7 @@ fn grown(growth: &Growth) -> Row {
     row![growth.operation.name(), growth.class.name(), growth.exponent, growth.evidence.as_str()]
 }
 
-/// A dash where there are too few operations to bound it.
+/// A latency quantile; a dash if there are too few operations to bound it.
 fn quantile(cell: &Cell, share: f64) -> Value {
     let ns = cell.latency.bounded_quantile_ns(share);
     ns.map_or(Value::from(Missing::NoEvidence), Value::from)

@@ -99,7 +99,7 @@ fn mode(cell: &Cell) -> blockstone_base::table::Row {
 
 fn number(findings: &OrderFindings, cell: &Cell) -> blockstone_base::table::Row {
     let is_control = cell.writers == 1 && cell.mode != Mode::Readers;
-    // They are in ascending order.
+    // Cells are in ascending order of writers.
     let first = findings.cells.iter().find(|it| it.mode == cell.mode).unwrap_or(cell);
     row![
         cell.mode.name(),

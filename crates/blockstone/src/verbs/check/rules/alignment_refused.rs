@@ -1,4 +1,4 @@
-//! Direct I/O that is refused although it is aligned as the kernel says.
+//! Direct I/O that is refused although it is aligned as the kernel demands.
 
 use blockstone_base::rule::{About, Judgement, RuleOf};
 use blockstone_base::verdict::Weight;

@@ -1,4 +1,4 @@
-//! Operations on names and inodes that memory answered.
+//! Operations on names and inodes that were served from memory.
 
 use blockstone_base::rule::{About, Judgement, RuleOf};
 use blockstone_base::verdict::Weight;

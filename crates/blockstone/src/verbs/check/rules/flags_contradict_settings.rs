@@ -1,4 +1,4 @@
-//! Files that a server opens otherwise than its settings say.
+//! Files that a server opens with flags other than its settings call for.
 
 use blockstone_base::rule::{About, Judgement, RuleOf};
 use blockstone_base::verdict::Weight;

@@ -69,7 +69,7 @@ fn check(findings: &DurabilityFindings) -> Judgement {
     Judgement::fail(evidence, broken.iter().map(|it| it.stream.case()).collect())
 }
 
-/// What a witness knows of all cuts.
+/// Judges all power cuts that a witness recorded.
 fn witnessed(findings: &DurabilityFindings) -> Judgement {
     let Cuts { conclusive, with_loss, inconclusive } = findings.witnessed_cuts();
     let paths = findings.witnessed.iter().filter(|it| it.cuts.with_loss > 0);

@@ -1,4 +1,4 @@
-//! What `check durability` found of flushes without a cut, as a verdict.
+//! Verdict on what `check durability` found about flushes without a power cut.
 
 use blockstone_check::durability::findings::{Class, DurabilityFindings, Stage};
 

@@ -1,4 +1,4 @@
-//! What `check direct` found: the classes of its cells and files, as a verdict.
+//! Verdict on the classes of the cells and files of `check direct`.
 
 use blockstone_check::direct::findings::{Class, DirectFindings, OpenFile};
 
@@ -65,7 +65,7 @@ fn highest_share(files: &[OpenFile]) -> Option<f64> {
     files.iter().filter(through).filter_map(|file| file.cached_share).max_by(f64::total_cmp)
 }
 
-/// The first few, and how many more.
+/// Returns the first few names, and how many more there are.
 fn some_of(names: &[String]) -> String {
     const FEW: usize = 4;
     let shown: Vec<&str> = names.iter().take(FEW).map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! Each rule passes, fails and is left open.
+//! Each rule passes, fails and is inconclusive.
 
 mod coherence;
 mod direct;

@@ -1,4 +1,4 @@
-//! A stated rate that the page cache of the host can have given.
+//! A stated rate that may have come from the page cache of the host.
 
 use blockstone_base::rule::{Judgement, RuleOf};
 use blockstone_base::units::{megabytes, percent};
@@ -6,7 +6,7 @@ use blockstone_judge::rules::memory_test::ABOUT;
 
 use crate::verbs::claim::stated::{Claim, RATE};
 
-/// The largest part of the data that memory may hold.
+/// Largest share of the data that memory may hold.
 const HELD_SHARE_MAX: f64 = 0.5;
 
 pub(super) const RULE: RuleOf<Claim> = RuleOf::new(&ABOUT, check);

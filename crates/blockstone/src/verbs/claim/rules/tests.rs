@@ -1,4 +1,4 @@
-//! Each rule on claims passes, fails and is left open.
+//! Each rule for claims passes, fails and is inconclusive.
 
 use blockstone_base::link::LinkKind;
 
@@ -11,7 +11,7 @@ fn claim(rate: f64, gigabit_links: u32) -> Claim {
     Claim { rate: Some(rate), links, ..Claim::default() }
 }
 
-/// For each rule a claim that passes, one that fails and one that leaves it open.
+/// For each rule, a claim that passes, one that fails and one that is inconclusive.
 fn cases() -> Vec<(&'static str, [Claim; 3])> {
     let large = Claim { data_bytes: Some(40e9), memory_bytes: Some(16e9), ..claim(90e6, 1) };
     let small = Claim { data_bytes: Some(31e9), ..large.clone() };

@@ -1,4 +1,4 @@
-//! Bits that were taken for bytes.
+//! Bits mistaken for bytes.
 
 use blockstone_base::rule::{About, Judgement, RuleOf};
 use blockstone_base::units::three_digits;
@@ -24,7 +24,7 @@ pub(super) const RULE: RuleOf<Claim> = RuleOf::new(&ABOUT, check);
 
 const BITS: f64 = 8.0;
 const NEAR_RATIO: f64 = 0.12;
-/// Bits a second ÷ the nominal rate of the link: what a busy link shows.
+/// Bits per second ÷ nominal rate of the link, as a busy link shows it.
 const BUSY_LINK: std::ops::RangeInclusive<f64> = 0.85..=1.02;
 
 fn check(claim: &Claim) -> Judgement {

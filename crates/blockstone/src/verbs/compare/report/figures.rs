@@ -8,7 +8,7 @@ use blockstone_figures::compare::{Comparison, Outcome, Row, Subject};
 use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
 use blockstone_report::{Report, Section};
 
-/// Points on one screen: those that differ most. The page, JSON and CSV have all.
+/// Points on a screen: those that differ most. The page, JSON and CSV contain all.
 const POINTS: usize = 12;
 
 const COLUMNS: &[Heading] = &[
@@ -44,7 +44,7 @@ pub fn report(comparison: &Comparison) -> Report {
     super::report("compare", comparison, sections)
 }
 
-/// The ratios with their intervals, on the page.
+/// Chart of the ratios with their intervals, for the page.
 fn chart(rows: &[&Row]) -> Option<Chart> {
     let known = rows.iter().filter(|row| row.outcome != Outcome::Condemned);
     let known: Vec<(&&Row, Estimate)> = known.filter_map(|row| Some((row, row.ratio?))).collect();
@@ -70,7 +70,7 @@ fn chart(rows: &[&Row]) -> Option<Chart> {
     (!known.is_empty()).then_some(chart)
 }
 
-/// How far an established difference is from none, the same for ½ as for 2; zero without one.
+/// Returns the size of an established difference, the same for ½ as for 2; zero if there is none.
 fn change(row: &Row) -> f64 {
     let established = row.outcome.is_established();
     row.ratio.filter(|_| established).map_or(0.0, |ratio| ratio.value.ln().abs())
@@ -115,7 +115,7 @@ mod tests {
 
     use super::*;
 
-    /// A recording whose figures are given by label, figure and value.
+    /// Makes a recording whose figures are given by label, figure and value.
     fn source(id: &str, minute: u8, figures: &[(&str, &str, f64)]) -> Source {
         let recorded = Recorded {
             recording: format!("runs/{id}"),

@@ -1,4 +1,4 @@
-//! The report of a comparison of what every layer did, in parts of time.
+//! The report of a comparison of the activity of every layer, in parts of time.
 
 use blockstone_base::Estimate;
 use blockstone_base::table::{
@@ -8,9 +8,9 @@ use blockstone_figures::compare::{Comparison, Outcome, Row, Source, Subject};
 use blockstone_report::{Detail, Report, Section};
 use blockstone_view::{Interval, View, registry};
 
-/// Figures on one screen: those that differ most.
+/// Figures on a screen: those that differ most.
 const SHOWN: usize = 40;
-/// Views whose events are parts of the database's time.
+/// Views whose events are parts of the database time.
 const OF_EVENTS: [&str; 2] = ["top-events", "active-sessions"];
 
 const COLUMNS: &[Heading] = &[
@@ -38,10 +38,10 @@ const COLUMNS: &[Heading] = &[
     ),
 ];
 
-/// What every layer did in the recordings of a set.
+/// Activity of every layer in the recordings of a set.
 pub struct Layers {
     pub sources: Vec<Source>,
-    /// The database's time per second, in active sessions: the mean of the recordings that have it.
+    /// Database time per second, in active sessions: the mean of the recordings that have it.
     pub db_time: Option<f64>,
 }
 
@@ -59,7 +59,7 @@ pub fn report(a: &Layers, b: &Layers) -> Report {
     super::report("difference", &comparison, sections)
 }
 
-/// On the page: the figures of a view without an established difference.
+/// Returns a section for the page with the figures of a view without an established difference.
 fn undecided(view: &View, rows: &[&Row], changed: Option<f64>) -> Section {
     let name = format!("undecided-{}", view.name);
     let of_view = rows.iter().filter(|row| self::view(row).is_some_and(|of| of.name == view.name));
@@ -72,7 +72,7 @@ fn undecided(view: &View, rows: &[&Row], changed: Option<f64>) -> Section {
     Section::new(name, title).detail(Detail::Page).with([without_empty(table)])
 }
 
-/// Without the columns that only some comparisons have, where no row has anything in them.
+/// Removes the columns that only some comparisons have, if they are empty in all rows.
 fn without_empty(mut table: Table) -> Table {
     for key in ["instance", "contribution"] {
         let Some(at) = table.column(key) else { continue };
@@ -84,7 +84,7 @@ fn without_empty(mut table: Table) -> Table {
     table
 }
 
-/// The view that has the figure.
+/// Returns the view that has the figure.
 fn view(row: &Row) -> Option<&'static View> {
     match &row.key.subject {
         Subject::Viewed { view, .. } => registry::find(view),
@@ -105,12 +105,12 @@ fn cells(row: &Row, changed: Option<f64>) -> Option<Cells> {
     Some(cells.of(column.measure))
 }
 
-/// How far a figure changed, the same for half as for twice; what came from nothing most.
+/// Returns how far a figure changed, the same for half as for twice; infinite if it has no ratio.
 fn weight(row: &Row) -> f64 {
     row.ratio.map_or(f64::INFINITY, |ratio| ratio.value.ln().abs())
 }
 
-/// The share that an event has in the change of the database's time.
+/// Returns the share of an event in the change of the database time.
 fn contribution(row: &Row, changed: Option<f64>) -> Option<f64> {
     let is_event = view(row).is_some_and(|view| OF_EVENTS.contains(&view.name));
     let is_time = is_event && row.key.figure == "average_active_sessions";
@@ -119,8 +119,8 @@ fn contribution(row: &Row, changed: Option<f64>) -> Option<f64> {
     Some((value(row.b) - value(row.a)) / changed)
 }
 
-/// The database's time per second, in active sessions: as the database accounts for it; where it
-/// does not, as sessions were sampled.
+/// Returns the database time per second, in active sessions: as the database accounts for it,
+/// otherwise as sessions were sampled.
 pub fn db_time(interval: &Interval<'_>) -> Option<f64> {
     if let Ok(sessions) = interval.share("instance", "", "db_time_ns") {
         return Some(sessions);

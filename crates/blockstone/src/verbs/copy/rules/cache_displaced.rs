@@ -1,4 +1,4 @@
-//! A copy that stays in the page cache, in place of what others need there.
+//! A copy that stays in the page cache, in place of data that others need there.
 
 use blockstone_base::rule::{About, Judgement, RuleOf};
 use blockstone_base::units::Bytes;
@@ -6,7 +6,7 @@ use blockstone_base::verdict::Weight;
 
 use super::CopyFindings;
 
-/// The last pages of files, and the blocks of the file system that other programs read meanwhile.
+/// Room for the last pages of files, and for file system blocks that other programs read meanwhile.
 const FEW_BYTES: u64 = 1 << 20;
 
 const ABOUT: About = About {

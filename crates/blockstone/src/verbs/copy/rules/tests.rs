@@ -1,4 +1,4 @@
-//! The rule on what a copy left in the page cache passes, fails and is left open.
+//! The rule on the pages that a copy left in the page cache passes, fails and is inconclusive.
 
 use blockstone_base::rule::judge;
 use blockstone_base::verdict::Outcome;

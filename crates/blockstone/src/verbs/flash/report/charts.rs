@@ -5,7 +5,7 @@ use blockstone_flash::simulate::{Outcome, Percentiles, Point, heat_from_ns};
 use blockstone_report::chart::{Axis, Chart, Color, Form, HeatCell, Level};
 use blockstone_report::{Section, percent};
 
-/// Columns and rows of a heat map together over all devices of a page: a cell takes some 100 bytes.
+/// Columns and rows of heat maps, in total over all devices of a page: a cell takes some 100 bytes.
 const LATENCY_COLUMNS: usize = 48;
 const BLOCK_CELLS: (usize, usize) = (40, 30);
 
@@ -24,7 +24,7 @@ pub fn over_time(outcomes: &Outcomes<'_>) -> Section {
         .with(charts)
 }
 
-/// What only a page can draw: every request, and wear.
+/// Returns the charts that only a page can draw: all requests, and wear.
 pub fn distributions(outcomes: &Outcomes<'_>) -> Section {
     let mut charts: Vec<Chart> = outcomes
         .iter()
@@ -53,7 +53,7 @@ fn fills() -> Axis {
     Axis::new("drive fills written", Measure::Count)
 }
 
-/// A name for the chart's anchor or title, with the device where there are several.
+/// Returns a name for the chart's anchor or title; with several devices, it includes the device.
 fn named(device: &str, name: &str, joint: &str) -> String {
     if device.is_empty() { name.to_owned() } else { format!("{name}{joint}{device}") }
 }
@@ -198,7 +198,7 @@ fn drive_fills(frame: &blockstone_flash::simulate::Frame) -> f64 {
     frame.drive_fills_millionth as f64 / 1e6
 }
 
-/// A row for each of some blocks spread over the device: how much of it is in use.
+/// Heat map with a row for each of some blocks spread over the device: how much of each is in use.
 fn map(device: &str, outcome: &Outcome, columns: usize) -> Chart {
     let title = named(device, "Blocks over time", ": ");
     let y = Axis::new("block", Measure::Count);

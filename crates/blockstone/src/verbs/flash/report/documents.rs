@@ -1,4 +1,4 @@
-//! Keys of the JSON documents of `flash`; schema, version and tables are the renderer's.
+//! JSON documents of `flash`. Schema, version and tables are added by the renderer.
 
 use blockstone_flash::device::Device;
 use blockstone_flash::estimate::{Cliff, Fall, Life};
@@ -41,17 +41,17 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub struct SimDocument<'a> {
     #[serde(flatten)]
     simulation: Simulation<'a>,
-    /// The simulation without background collection; absent unless it is asked for.
+    /// The simulation without background collection; absent unless it was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Active<'_>")]
     active: Option<Active<'a>>,
-    /// The simulation without throttling; absent unless writes are throttled.
+    /// The simulation without throttling; absent unless writes were throttled.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Active<'_>")]
     unthrottled: Option<Active<'a>>,
 }
 
-/// A document of its own, but for its tables, which are those of the whole.
+/// A second simulation. Its tables are part of those of the whole document.
 #[derive(Serialize, JsonSchema)]
 struct Active<'a> {
     #[serde(flatten)]
@@ -65,7 +65,7 @@ struct Simulation<'a> {
     seed: u64,
     #[schemars(extend("enum" = ["exact", "counts"]))]
     engine: &'static str,
-    /// The same for the same plan, in hexadecimal.
+    /// Digest in hexadecimal; equal for equal plans.
     digest: String,
     summary: Summary,
     latency: Latency,
@@ -74,25 +74,25 @@ struct Simulation<'a> {
     device: FlashDevice<'a>,
     /// The workload and how it arrives, in words.
     load: String,
-    /// One part in this many of the device was simulated.
+    /// 1/`scale` of the device was simulated.
     scale: u64,
-    /// Simulated time.
+    /// Simulated time in nanoseconds.
     elapsed_ns: u64,
-    /// Writes that waited to be admitted, and those that still did at the end; zero unless writes
-    /// are throttled.
+    /// Writes that waited to be admitted; zero unless writes are throttled.
     throttled_writes: u64,
+    /// Those of them that still waited at the end.
     waiting_writes: u64,
-    /// Bytes of the tables.
+    /// Memory that the tables of the simulation take, in bytes.
     memory_bytes: u64,
-    /// Reads of pages that hold nothing; the controller answers them.
+    /// Reads of pages that do not hold data; the controller answers them.
     unmapped_reads: u64,
-    /// Blocks by their number of erases, ascending: the erases, and the blocks that have them.
+    /// Number of blocks for each number of erases: pairs of erases and blocks, in ascending order.
     erases: &'a [(u32, u64)],
-    /// The run in pieces.
+    /// Figures of the run over time.
     points: &'a [Point],
-    /// The recorded requests that were replayed; null without.
+    /// Recorded requests that were replayed; null if no trace was replayed.
     trace: Option<Replayed<'a>>,
-    /// Why it ended early, if it did.
+    /// Reason why the simulation ended early, if it did.
     ended_by: Option<String>,
 }
 
@@ -100,50 +100,50 @@ struct Simulation<'a> {
 struct Summary {
     /// Write amplification in the last quarter: programs ÷ host pages.
     wa: Option<f64>,
-    /// The same by formula, where there is one.
+    /// Write amplification by formula, if there is one.
     wa_analytic: Option<f64>,
-    /// Simulated − analytic, as a part of the analytic.
+    /// (Simulated − analytic) ÷ analytic.
     wa_error: Option<f64>,
     /// Raw ÷ visible − 1.
     over_provisioning: f64,
-    /// The part of the raw capacity that is spare.
+    /// Spare part of the raw capacity.
     spare_factor: f64,
     /// Spare that collection can use ÷ pages it can use.
     effective_spare: f64,
-    /// Requests a second before anything was collected.
+    /// Requests per second before anything was collected.
     iops_fresh: Option<f64>,
-    /// Requests a second in the last quarter, while any arrived.
+    /// Requests per second in the last quarter, while any arrived.
     iops_steady: f64,
     iops_steady_analytic: Option<f64>,
-    /// Written when a write first had to wait for collection, in visible capacities.
+    /// Amount written when a write first had to wait for collection, in visible capacities.
     cliff_drive_fills: Option<f64>,
     cliff_drive_fills_analytic: f64,
     /// Whether the end passes SNIA's steady-state test.
     is_settled: bool,
 }
 
-/// In the last quarter; null where nothing of it happened.
+/// Latencies in the last quarter; null if there were no such requests.
 #[derive(Serialize, JsonSchema)]
 struct Latency {
     read: Option<Percentiles>,
     write: Option<Percentiles>,
 }
 
-/// What was done to pages and blocks.
+/// Operations on pages and blocks.
 #[derive(Serialize, JsonSchema)]
 struct Pages<'a> {
-    /// In the last quarter.
+    /// Totals of the last quarter.
     steady: &'a Totals,
-    /// After the first fill.
+    /// Totals since the first fill.
     all: &'a Totals,
 }
 
-/// The last quarter.
+/// The last quarter of the run.
 #[derive(Serialize, JsonSchema)]
 struct Steady {
-    /// Where it begins, in visible capacities written.
+    /// Start of the last quarter, in visible capacities written.
     from_drive_fills: f64,
-    /// Simulated time.
+    /// Simulated time in nanoseconds.
     duration_ns: u64,
 }
 
@@ -151,7 +151,7 @@ struct Steady {
 struct FlashDevice<'a> {
     #[serde(flatten)]
     device: &'a Device,
-    /// How garbage is collected, in words.
+    /// Method of garbage collection, in words.
     collection: String,
     blocks_simulated: u64,
 }
@@ -161,13 +161,13 @@ struct Replayed<'a> {
     format: Format,
     lines: u64,
     requests: usize,
-    /// Lines that could not be read.
+    /// Number of lines that could not be read.
     bad_lines: u64,
-    /// The first of them.
+    /// The first of those lines.
     bad: &'a [BadLine],
 }
 
-/// A simulation, and the one beside it.
+/// Returns the document of a simulation, and of the one that it is compared with.
 pub fn sim<'a>(
     first: &'a Outcome,
     beside: Option<&'a Outcome>,
@@ -250,7 +250,7 @@ pub struct SweepDocument<'a> {
 struct SweptPoint<'a> {
     #[serde(flatten)]
     swept: &'a Swept,
-    /// Writes of a page a second that the device sustains.
+    /// Writes of a page per second that the device sustains.
     iops_steady: Option<f64>,
 }
 
@@ -269,18 +269,19 @@ pub struct CliffDocument<'a> {
 
 #[derive(Serialize, JsonSchema)]
 struct CliffSummary {
-    /// Always null: nothing is simulated.
+    /// Always null, because nothing is simulated.
     wa: (),
     wa_analytic: f64,
     effective_spare: f64,
     iops_fresh: f64,
     iops_steady: f64,
-    /// Null when the cliff never comes.
+    /// Amount written before the cliff, in visible capacities; null if the cliff never comes.
     cliff_drive_fills: Option<f64>,
-    /// At the given rate, or at the rate that the device takes; null when the cliff never comes.
+    /// Hours until the cliff at the given rate, or at the rate that the device takes; null if the
+    /// cliff never comes.
     hours_to_cliff: Option<f64>,
-    /// `never`: background collection keeps up; `at`: the cliff comes; `too-slow`: the device does
-    /// not take this rate even before the cliff.
+    /// `never`: background collection keeps up; `at`: the cliff comes; `too-slow`: the device
+    /// cannot take this rate even before the cliff.
     outcome: Fall,
     /// Seconds until the cliff at the given rate; null unless `outcome` is `at`.
     cliff_after_s: Option<f64>,

@@ -1,4 +1,4 @@
-//! Why flash collects garbage, step by step on a device small enough to draw.
+//! Explanation of garbage collection, step by step on a device small enough to draw.
 
 use blockstone_base::table::{Heading, Table, Value, count, text};
 use blockstone_flash::toy::{BLOCKS, Cell, PAGES, Step};
@@ -19,14 +19,14 @@ const STEPS: &[Heading] = &[
     count("free_pages", "free", "Erased pages."),
 ];
 
-/// Why program times differ by page and by the bits of a cell.
+/// Explanation of why program times differ by page and by bits per cell.
 const CELLS: &str = "A cell stores charge. With one bit (SLC), one threshold tells its two levels \
     apart; with two (MLC), three thresholds four levels; with three (TLC), seven thresholds eight. \
     The more levels, the more exactly the charge must be set: programs take longer and fewer \
     erases are endured. The bits of a cell belong to different pages: the first is a fast page, \
     the last a slow one.";
 
-/// The stories by title. The terminal draws them in its colours.
+/// Returns a report of the stories by title. The terminal draws them in its colours.
 pub fn explain(stories: &[(&'static str, &[Step])], style: &Style) -> Report {
     let mut steps = Table::new("steps", "The steps in numbers", STEPS);
     let mut sections = Vec::new();

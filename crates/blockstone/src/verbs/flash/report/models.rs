@@ -1,4 +1,4 @@
-//! Reports of what formulas say: the cliff, a fit, a lifetime.
+//! Reports of results by formula: the cliff, a fit, a lifetime.
 
 use blockstone_base::row;
 use blockstone_base::table::{Heading, Measure, Merge, Table, column, count, flow, ratio};
@@ -11,7 +11,7 @@ use blockstone_report::{Card, Headline, Report, Section, Tone, percent};
 
 use super::{base_report, documents, words};
 
-/// A report of one row of figures: cards for people, the row for scripts.
+/// Returns a report of one row of figures: cards for people, the row for scripts.
 fn of_one_row(verb: &'static str, document: impl serde::Serialize, table: Table) -> Report {
     let section = Section::page("figures", "All figures").with([table]);
     Report { sections: vec![section], ..base_report(verb, document) }
@@ -43,7 +43,7 @@ const CLIFF: &[Heading] = &[
     text("outcome", "outcome", "never, at, or too-slow: the fresh device does not take this rate."),
 ];
 
-/// When the cliff comes, and what is left behind it.
+/// Returns the report of a cliff: when it comes, and the rates before and after it.
 pub fn cliff(cliff: &Cliff) -> Report {
     let outcome = match cliff.outcome {
         Fall::Never => "never",
@@ -109,7 +109,7 @@ pub fn cliff(cliff: &Cliff) -> Report {
     Report { headline, cards, ..report }
 }
 
-/// The rate over time, with a step at the cliff; two bars if the cliff never comes.
+/// Chart of the rate over time, with a step at the cliff; two bars if the cliff never comes.
 fn rates(cliff: &Cliff) -> Chart {
     let y = Axis::new("writes of a page per second", Measure::Count);
     let (fresh, steady) = (cliff.iops_fresh, cliff.iops_steady);
@@ -136,7 +136,7 @@ fn rates(cliff: &Cliff) -> Chart {
     )
 }
 
-/// What comes of the required rate.
+/// Returns whether the device meets the required rate, in words.
 fn verdict(cliff: &Cliff) -> (&'static str, Tone) {
     match cliff.outcome {
         Fall::Never => ("no cliff: background collection keeps up with this rate", Tone::Plain),
@@ -178,10 +178,10 @@ const FIT: &[Heading] = &[
     count("drive_fills_missing", "drive fills missing", "Until it is preconditioned."),
 ];
 
-/// The chart has at most this many points.
+/// Maximum number of points in the chart.
 const POINTS: usize = 300;
 
-/// The report of a fit. `samples` were measured on a drive whose visible capacity is
+/// Returns the report of a fit. `samples` were measured on a drive whose visible capacity is
 /// `visible_bytes`.
 pub fn fit(
     fit: &Fit,
@@ -239,7 +239,7 @@ pub fn fit(
     Report { headline, cards, warnings: warning.into_iter().collect(), ..report }
 }
 
-/// The write rate against the volume written. Long curves are averaged down to [`POINTS`].
+/// Chart of the write rate over the volume written. Long curves are averaged down to [`POINTS`].
 fn curve(fit: &Fit, samples: &[Sample], visible_bytes: u64) -> Chart {
     let mut written = 0.0;
     let points = samples.chunks(samples.len().div_ceil(POINTS).max(1)).map(|samples| {

@@ -1,4 +1,4 @@
-//! A sweep: write amplification beside its formula, and wear.
+//! Report of a sweep: write amplification compared with its formula, and wear.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ const POINTS: &[Heading] = &[
     text("engine", "engine", "How pages were tracked."),
 ];
 
-/// The value of a column that is shown where it varies.
+/// Returns the value of a column that is shown only if it varies.
 type Of = fn(&Setting) -> f64;
 
 const RESERVE: Heading = count("reserve_blocks", "reserve", "Free blocks kept for collection.");
@@ -42,7 +42,8 @@ const WEAR: &[Heading] = &[
     share("levelled_share", "moved to level", "Pages that wear levelling moved ÷ all programs."),
 ];
 
-/// A sweep, with the write rate that the device of the command line would sustain.
+/// Returns the report of a sweep, with the write rate that the device of the command line would
+/// sustain.
 pub fn sweep(points: &[Swept], iops: &[Option<f64>], seed: u64, signal: Option<&str>) -> Report {
     let is_varied = |of: fn(&Setting) -> bool| points.iter().any(|point| of(&point.setting));
     let levels = is_varied(|setting| setting.levelling.is_some());
@@ -113,7 +114,8 @@ fn wear_table(points: &[Swept]) -> Table {
     Table::new("wear", "", WEAR).with(points.iter().map(row))
 }
 
-/// What wear levelling costs for what it gains: a line for all that is equal but for it.
+/// Chart of the gain and the cost of wear levelling: a line for all points that differ only in the
+/// levelling.
 fn against_spread(points: &[Swept]) -> Chart {
     let x = Axis::new("erases between the most and the least worn block", Measure::Count);
     let y = Axis::new("write amplification", Measure::Ratio);
@@ -143,7 +145,7 @@ fn against_spread(points: &[Swept]) -> Chart {
     chart
 }
 
-/// What is equal where spare and levelling vary.
+/// Names the settings other than spare and levelling.
 fn name(setting: &Setting) -> String {
     let reserve = match setting.reserve_blocks {
         1 => String::new(),
@@ -156,8 +158,8 @@ fn name(setting: &Setting) -> String {
     format!("{}, {} pages per block{reserve}{bad}", setting.policy, setting.pages_per_block)
 }
 
-/// Write amplification over spare, a line for each policy and block size, the formula dashed; of a
-/// single spare, a bar for each.
+/// Chart of write amplification over spare: a line for each policy and block size, with the formula
+/// dashed. For a single spare, it has a bar for each.
 fn against_formula(points: &[Swept]) -> Chart {
     let name = |point: &Swept| match point.setting.levelling {
         None => name(&point.setting),

@@ -1,4 +1,4 @@
-//! A simulated flash device in every rendering.
+//! Tests of a simulated flash device in every rendering.
 
 use blockstone_flash::preset;
 use blockstone_flash::simulate::{Outcome, Phase, Plan, Rate, simulate};
@@ -26,7 +26,7 @@ fn outcome(background: f64) -> Outcome {
     simulate(&plan, &|_| {}, &mut |_| true).unwrap()
 }
 
-/// Background collection beside active.
+/// Background collection compared with active collection.
 fn two(background: &Outcome, active: &Outcome) -> Report {
     simulation(&[("background", background), ("active", active)], None, None)
 }

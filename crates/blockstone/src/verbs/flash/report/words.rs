@@ -1,10 +1,10 @@
-//! What is said of a simulated device in a few words.
+//! Short descriptions of a simulated device.
 
 use blockstone_base::units::{Bytes, format_ns, thousands, three_digits};
 use blockstone_flash::ftl::Pace;
 use blockstone_flash::simulate::{Outcome, Rate};
 
-/// The workload and how it arrives.
+/// Describes the workload and how it arrives.
 pub fn load(outcome: &Outcome) -> String {
     let plan = &outcome.plan;
     let parts: Vec<&str> = plan.workload.parts.iter().map(|part| part.name.as_str()).collect();
@@ -42,7 +42,7 @@ pub fn collection(outcome: &Outcome) -> String {
     format!("collection {}", collection_alone(outcome))
 }
 
-/// The same as a value of its own.
+/// Describes the same as a value of its own.
 pub fn collection_alone(outcome: &Outcome) -> String {
     let device = &outcome.plan.device;
     let pace = match device.pace {
@@ -61,7 +61,7 @@ pub fn collection_alone(outcome: &Outcome) -> String {
     format!("{}, {pace}{background}{throttled}", device.policy)
 }
 
-/// What makes throttling pointless.
+/// Warns if throttling was pointless.
 pub fn throttling(outcome: &Outcome) -> Option<String> {
     let rate = three_digits(outcome.plan.throttle?);
     match (outcome.throttled_writes, outcome.waiting_writes) {
@@ -85,14 +85,14 @@ pub fn simulated(outcome: &Outcome) -> String {
     }
 }
 
-/// How much was written and how long that took; empty where nothing was.
+/// Describes how much was written and how long that took; empty if nothing was written.
 pub fn extent(outcome: &Outcome) -> String {
     let Some(last) = outcome.points.last() else { return String::new() };
     let fills = three_digits(last.drive_fills);
     format!("from left to right: {fills} drive fills, {}", duration(last.t_ns as f64 / 1e9))
 }
 
-/// A duration in the unit that suits it, up to hours and days.
+/// Formats a duration in the unit that suits it, up to hours and days.
 pub fn duration(seconds: f64) -> String {
     let (value, unit) = in_unit(seconds);
     format!("{} {unit}", three_digits(value))

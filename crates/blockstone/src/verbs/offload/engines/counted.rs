@@ -1,4 +1,4 @@
-//! Runs of cells, as ledgers.
+//! Runs on cells, as ledgers.
 
 use blockstone_base::units::counted;
 use std::thread;
@@ -19,18 +19,18 @@ pub fn asked(ran: &Ran) -> String {
     }
 }
 
-/// Whether the cells really got the condition, or all rows were wanted.
+/// Whether the cells really received the condition, or all rows were wanted.
 pub fn is_left_to_cells(ran: &Ran) -> bool {
     ran.pushdown && (ran.query == Query::Full || ran.remote.contains("WHERE"))
 }
 
-/// Processors that a statement can use at once on this many servers: on each there is one process
-/// that executes it.
+/// Number of processors that a statement can use at the same time on this many servers: each has
+/// one process that executes it.
 fn usable(servers: u32) -> u32 {
     servers.min(processors().unwrap_or(u32::MAX))
 }
 
-/// Processors that host and cells share.
+/// Number of processors that host and cells share.
 pub fn processors() -> Option<u32> {
     thread::available_parallelism().ok().map(|it| it.get() as u32)
 }

@@ -1,4 +1,4 @@
-//! What the model, fitted on runs with fewer cells, says of the run with the most.
+//! Predictions for the run with the most cells, by the model fitted on runs with fewer.
 
 use blockstone_offload::fit::{Measured, fit};
 use blockstone_pushdown::cells::Ran;
@@ -7,35 +7,35 @@ use serde::Serialize;
 
 use super::counted::{ledger, processors};
 
-/// A prediction and what was measured afterwards.
+/// A prediction and the later measurement.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Prediction {
     pub query: &'static str,
     pub pushdown: bool,
     pub cells: u32,
-    /// Numbers of cells whose runs the model was fitted on.
+    /// Numbers of cells of the runs that the model was fitted on.
     pub fitted_on: Vec<u32>,
     pub predicted_s: f64,
     pub measured_s: f64,
     /// Predicted ÷ measured − 1.
     pub error: f64,
-    /// The part that binds, by the model.
+    /// The part that binds according to the model.
     pub binding: &'static str,
 }
 
-/// As the model takes a run.
+/// Converts a run for the model.
 pub fn measured(ran: &Ran) -> Measured {
     let ledger = ledger(ran);
     let read = ledger.read_bytes.max(1) as f64;
     Measured {
-        // All that came from the cells, filtered or not.
+        // Everything received from the cells, filtered or not.
         returned_of_read: Some(ran.moved.received_bytes as f64 / read),
         processors: processors(),
         ..Measured::from(&ledger)
     }
 }
 
-/// One of each query that was run on three numbers of cells or more.
+/// Returns a prediction for each query that was run on three numbers of cells or more.
 pub fn predictions(runs: &[Ran]) -> Vec<Prediction> {
     let Some(most) = runs.iter().map(|ran| ran.cells).max() else { return Vec::new() };
     let last = runs.iter().filter(|ran| ran.cells == most);

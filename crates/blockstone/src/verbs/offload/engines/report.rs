@@ -1,4 +1,4 @@
-//! The report of cells.
+//! The report of runs on cells.
 
 use blockstone_base::row;
 use blockstone_base::table::{
@@ -22,7 +22,6 @@ use crate::verbs::offload::account;
 use crate::verbs::offload::rules::{self, Load, OffloadFindings, OffloadRun};
 use crate::verbs::offload::tables::RunKeys;
 
-/// Names of its tables.
 pub const TABLES: &[&str] =
     &["engines", "pushdown", "predicted", "ledger", "cpu", "evidence", "plans"];
 
@@ -91,14 +90,14 @@ pub struct EnginesDocument {
     rows: u64,
     own_rows: u64,
     seed_of_rows: u64,
-    /// Processors that host and cells share.
+    /// Number of processors that host and cells share.
     processors: Option<u32>,
     runs: Vec<EngineRun>,
     predictions: Vec<Prediction>,
     verdicts: Vec<Verdict>,
 }
 
-/// A run: the keys of `offload account`, and what only a measurement knows.
+/// A run: the keys of `offload account`, and those that only a measurement has.
 #[derive(Serialize, JsonSchema)]
 pub struct EngineRun {
     #[serde(flatten)]
@@ -107,37 +106,37 @@ pub struct EngineRun {
     /// Whether the cells filtered.
     pushdown: bool,
     table_bytes: u64,
-    /// The time of each round; `seconds` is the least.
+    /// Time of each round; `seconds` is the shortest.
     seconds_of_rounds: Vec<f64>,
-    /// Of `disk_bytes`, what the cells had in shared buffers.
+    /// The part of `disk_bytes` that was in the shared buffers of the cells.
     buffer_hit_bytes: u64,
     /// Payload from the cells to the host.
     received_bytes: u64,
     /// Payload from the host to the cells.
     sent_bytes: u64,
-    /// Of the network namespace; null outside of one.
+    /// Bytes counted on the interface of the network namespace; null without a namespace.
     interface_bytes: Option<u64>,
-    /// Payload that either end sent again.
+    /// Payload that was retransmitted at either end.
     resent_bytes: u64,
-    /// Returned by system calls of the cells' backends.
+    /// Bytes returned by system calls of the cells' backends.
     file_bytes: Option<u64>,
-    /// Of those, not from the page cache.
+    /// The part of `file_bytes` that did not come from the page cache.
     storage_bytes: Option<u64>,
-    /// Processors that host and cells share.
+    /// Number of processors that host and cells share.
     processors: Option<u32>,
-    /// The busiest part: `hosts`, `cells`, or `processors` that both share; null where processor
-    /// time is not counted.
+    /// The busiest part: `hosts`, `cells`, or `processors` that both share; null if processor time
+    /// is not counted.
     bound_by: Option<&'static str>,
-    /// How much of its time that part was busy.
+    /// Share of the time for which that part was busy.
     bound_share: Option<f64>,
     remote_sql: String,
 }
 
-/// Runs whose filter was taken from the cells on purpose are no findings.
+/// Findings of the runs, without those whose cells were deliberately kept from filtering.
 fn findings(runs: &[Ran]) -> OffloadFindings {
     let judged = runs.iter().filter(|ran| ran.pushdown);
     let run = |ran: &Ran| OffloadRun {
-        // Private servers do nothing else: a cell that filters sends no blocks.
+        // These servers do no other work: a cell that filters sends no blocks.
         balanced_bytes: Some(0),
         interface_bytes: ran.moved.interface_bytes,
         ..account::finding(&ledger(ran), None)
@@ -241,7 +240,7 @@ const ABOUT: &str = "Each statement is sent once to a host that keeps no rows. W
                      the condition has a collation that is not the column's, which is never left \
                      to a cell.";
 
-/// The pair on the fewest cells: what the filter at the storage brings.
+/// Compares the pair of runs on the fewest cells: the gain from filtering at the storage.
 fn headline(measured: &Measured) -> Headline {
     let fewest = measured.runs.iter().map(|ran| ran.cells).min().unwrap_or(1);
     let subject = format!("PostgreSQL {} cells", measured.release);
@@ -264,7 +263,7 @@ fn times_as_fast(runs: &[Ran], cells: u32) -> Option<f64> {
     Some(full.moved.seconds / find(runs, cells, Query::Filtered, true)?.moved.seconds)
 }
 
-/// Full ÷ filtered ingest, from the least to the greatest of all rounds; none of one round.
+/// Full ÷ filtered ingest, from the smallest to the largest of all rounds; `None` for one round.
 fn of_rounds(runs: &[Ran], cells: u32) -> Option<String> {
     let full = &find(runs, cells, Query::Full, true)?.seconds_of_rounds;
     let filtered = &find(runs, cells, Query::Filtered, true)?.seconds_of_rounds;
@@ -275,7 +274,7 @@ fn of_rounds(runs: &[Ran], cells: u32) -> Option<String> {
     (times.len() > 1).then(|| format!("{}–{}×", three_digits(*least), three_digits(*greatest)))
 }
 
-/// The part of the machine that was the busiest.
+/// Returns the busiest part of the machine.
 fn busiest(ran: &Ran) -> Option<Load> {
     let loads = account::finding(&ledger(ran), None).loads();
     loads.into_iter().max_by(|a, b| a.share.total_cmp(&b.share))

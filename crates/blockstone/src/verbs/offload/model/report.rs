@@ -15,13 +15,12 @@ use serde::Serialize;
 use super::Modelled;
 use crate::verbs::offload::words::digits;
 
-/// Names of its tables.
 pub const TABLES: &[&str] = &["parts", "points", "crossings", "gains", "selectivity", "fitted"];
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const SECOND_NS: f64 = 1e9;
 const MIB: f64 = 1_048_576.0;
-/// Steps of the returned share in each power of ten, and the least of them.
+/// Steps of the returned share per power of ten, and the lowest power.
 const STEPS: i32 = 10;
 const LEAST_POWER: i32 = -3;
 const SCREEN_ROWS: usize = 24;
@@ -77,17 +76,17 @@ const FITTED: &[Heading] = &[
 #[derive(Serialize, JsonSchema)]
 pub struct ModelDocument {
     tool_version: &'static str,
-    /// Share of what is read that crosses the wire.
+    /// Share of the bytes read that crosses the wire.
     returned: f64,
-    /// Hosts that there are now.
+    /// Number of hosts that exist now.
     hosts: u32,
     cells: u32,
-    /// Throughput with one host and more.
+    /// Throughput by the number of hosts.
     points: Vec<PointKeys>,
     crossings: Vec<CrossingKeys>,
     gains: Vec<GainKeys>,
-    /// With the hosts that there are now: the share from which on links or hosts bind; null where
-    /// one side is not known.
+    /// With the present number of hosts, the returned share above which links or hosts bind; null
+    /// if one side is not known.
     crossing_returned: Option<f64>,
     selectivity: Vec<SelectivityKeys>,
 }
@@ -95,17 +94,17 @@ pub struct ModelDocument {
 #[derive(Serialize, JsonSchema)]
 struct PointKeys {
     hosts: u32,
-    /// Bytes that the storage reads.
+    /// Bytes per second that the storage reads.
     throughput_bytes_per_s: f64,
     binding: &'static str,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct CrossingKeys {
-    /// With the rate that one of this many hosts has.
+    /// Number of hosts with which the rate per host was measured.
     measured_with: u32,
     hosts: f64,
-    /// The part that binds from there on.
+    /// The part that binds from this number of hosts on.
     binding: &'static str,
 }
 
@@ -133,7 +132,7 @@ impl Modelled {
         (1..=self.hosts_max).filter_map(|hosts| Some((hosts, self.bound(hosts)?))).collect()
     }
 
-    /// Throughput by what the storage returns, and where the binding part changes.
+    /// Throughput by the share that the storage returns, and where the binding part changes.
     fn selectivity(&self) -> Vec<(f64, Bound)> {
         let least = (self.returned.log10().floor() as i32).clamp(-12, LEAST_POWER);
         let steps = (least * STEPS)..=0;
@@ -156,7 +155,8 @@ impl Modelled {
         }
     }
 
-    /// What one of a part does: bytes read for cells and processors, bytes of the wire for others.
+    /// Rate of one unit of a part: bytes read for cells and processors, bytes on the wire for
+    /// others.
     fn each(&self, part: Part) -> Option<f64> {
         let machine = &self.machine;
         match part {
@@ -347,12 +347,12 @@ fn color(part: Part) -> Color {
     }
 }
 
-/// One line for each part that binds somewhere, where it binds.
+/// Adds one line for each part that binds, over the range where it binds.
 fn by_binding(mut chart: Chart, points: &[(f64, Bound)]) -> Chart {
     for &part in Part::ALL {
         let touches = |at: usize| points.get(at).is_some_and(|(_, it)| it.binding == part);
         let form = Form::line(points.iter().enumerate().map(|(at, (x, bound))| {
-            // The line of a part ends where that of the next begins.
+            // The line of a part ends where that of the next part begins.
             let is_drawn = touches(at) || (at > 0 && touches(at - 1));
             (*x, is_drawn.then_some(bound.bytes_per_s))
         }));
@@ -398,7 +398,7 @@ fn selectivity_chart(model: &Modelled) -> Chart {
     {
         let name = format!("up to {} returned, {}", percent(share), binds(bound.binding));
         chart = chart.level(bound.bytes_per_s, name);
-        // Where the line of the next part begins.
+        // The line of the next part begins here.
         let after = share * 1.000_1;
         points.extend(model.machine.bound(hosts, after).map(|bound| (after, bound)));
         points.sort_by(|a, b| a.0.total_cmp(&b.0));

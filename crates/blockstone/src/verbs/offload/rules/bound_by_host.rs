@@ -1,4 +1,4 @@
-//! Runs that waited for hosts, not for the storage or the wire.
+//! Runs that waited for hosts, and not for the storage or the wire.
 
 use blockstone_base::rule::{About, Judgement, RuleOf};
 use blockstone_base::units::{percent, three_digits};
@@ -6,15 +6,15 @@ use blockstone_base::verdict::{Outcome, Weight};
 
 use super::{HOSTS, Load, OffloadFindings, OffloadRun};
 
-/// The storage read less than this share of what it read in another run.
+/// A run is slowed if the storage reads less than this share of the rate in another run.
 const SLOWED: f64 = 0.8;
-/// A link that is used this much is what binds.
+/// A link that is busy for at least this share binds.
 const LINK_BUSY: f64 = 0.8;
-/// Processors that are busy for this share of a run bind it, if no other part is busier.
+/// Processors that are busy for this share of a run bind it, unless another part is busier.
 const BUSY: f64 = 0.5;
-/// More hosts are this many times as fast.
+/// Speedup from which more hosts count as faster.
 const SCALES: f64 = 1.25;
-/// Two runs read, or return, about the same.
+/// Relative difference up to which two runs read, or return, about the same.
 const ALIKE: f64 = 0.05;
 
 const ABOUT: About = About {
@@ -41,12 +41,12 @@ fn rate(run: &OffloadRun) -> Option<f64> {
     Some(run.read_bytes as f64 / seconds)
 }
 
-/// Of what the links of its hosts carry.
+/// Share of the capacity of the hosts' links that the run used.
 fn link_share(run: &OffloadRun) -> Option<f64> {
     run.loads().into_iter().find(|it| it.part == "links").map(|it| it.share)
 }
 
-/// What processor time says of a run; none where that of hosts is not counted.
+/// Judges a run by processor time; `None` if that of the hosts is not counted.
 fn by_processors(run: &OffloadRun) -> Option<Judgement> {
     let loads = run.loads();
     let host = loads.iter().find(|it| it.part == HOSTS)?.share;
@@ -66,7 +66,7 @@ fn wire_share(run: &OffloadRun) -> Option<f64> {
     (run.read_bytes > 0).then_some(run.wire_bytes? as f64 / run.read_bytes as f64)
 }
 
-/// Whether both scanned the same, as far as bytes show.
+/// Whether both runs scanned the same data, as far as bytes show.
 fn reads_alike(a: &OffloadRun, b: &OffloadRun) -> bool {
     let (a, b) = (a.read_bytes as f64, b.read_bytes as f64);
     (a - b).abs() <= ALIKE * a.max(b)

@@ -1,4 +1,4 @@
-//! Runs whose plans the storage was not asked to filter for.
+//! Runs whose plans did not ask the storage to filter.
 
 use blockstone_base::rule::{About, Judgement, RuleOf};
 use blockstone_base::units::percent;

@@ -1,4 +1,4 @@
-//! Returned ÷ eligible of runs of which little was eligible.
+//! Returned ÷ eligible in runs in which little was eligible.
 
 use blockstone_base::rule::{About, Judgement, RuleOf};
 use blockstone_base::units::percent;
@@ -7,7 +7,7 @@ use blockstone_base::verdict::Weight;
 use super::{OffloadFindings, OffloadRun};
 
 const ELIGIBLE_MIN: f64 = 0.2;
-/// Runs that the evidence names.
+/// Most runs that the evidence names.
 const NAMED: usize = 5;
 
 const ABOUT: About = About {

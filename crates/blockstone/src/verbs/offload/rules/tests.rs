@@ -1,4 +1,4 @@
-//! The rules on runs of a storage that filters pass, fail and are left open.
+//! The rules for runs on a storage that filters pass, fail and are inconclusive.
 
 use blockstone_base::verdict::Outcome;
 
@@ -41,7 +41,7 @@ fn a_ratio_of_little_that_is_eligible_is_condemned() {
     assert!(failed.evidence.contains("of b (1 of 2 runs)"), "{failed:?}");
     let unknown = OffloadRun { returned_bytes: None, ..run("a", 100, 0) };
     assert_eq!(judged(rule, vec![unknown]).outcome, Outcome::Inconclusive);
-    // Of nothing eligible there is no ratio.
+    // If nothing is eligible, there is no ratio.
     assert_eq!(judged(rule, vec![run("a", 0, 0)]).outcome, Outcome::Inconclusive);
 }
 
@@ -73,7 +73,7 @@ fn sockets_that_count_other_bytes_than_their_interface_condemn_a_run() {
     let failed = judged(rule, vec![over(GIB), over(GIB * 1006 / 1000)]);
     assert!(failed.condemns() && failed.concerns == ["a"], "{failed:?}");
     assert_eq!(judged(rule, vec![run("a", 1000, 1)]).outcome, Outcome::Inconclusive);
-    // A header or two more are much of very little.
+    // One or two more headers are a large share of very little.
     let count = |wire| OffloadRun { wire_bytes: Some(wire), ..over(1_100) };
     assert_eq!(judged(rule, vec![count(1_168)]).outcome, Outcome::Pass);
     assert!(judged(rule, vec![count(1_400)]).condemns());
@@ -87,11 +87,11 @@ fn a_run_that_uses_little_of_its_link_waits_for_its_host() {
         |link: Option<f64>| OffloadRun { link_bytes_per_s: link, ..timed("all", 1, 940, 1700.0) };
     let failed = judged(rule, vec![filtered(), all(Some(1.6e9))]);
     assert!(failed.warns() && failed.concerns == ["all"], "{failed:?}");
-    // A link that is full is what binds.
+    // A saturated link is what binds.
     assert_eq!(judged(rule, vec![filtered(), all(Some(0.6e9))]).outcome, Outcome::Pass);
     assert_eq!(judged(rule, vec![filtered(), all(None)]).outcome, Outcome::Inconclusive);
     assert_eq!(judged(rule, vec![filtered()]).outcome, Outcome::Inconclusive);
-    // Runs on other tables say nothing.
+    // Runs on other tables are not comparable.
     let other = OffloadRun { read_bytes: 500 * GIB, ..all(Some(1.6e9)) };
     assert_eq!(judged(rule, vec![filtered(), other]).outcome, Outcome::Inconclusive);
 }
@@ -108,7 +108,7 @@ fn without_a_link_more_hosts_that_are_faster_show_it() {
     };
     let failed = judged(rule, runs(425.0));
     assert!(failed.concerns.contains(&"one".to_owned()), "{failed:?}");
-    // More hosts gain nothing: something else binds.
+    // More hosts do not help: something else binds.
     let passed = judged(rule, runs(1690.0));
     assert!(!passed.concerns.contains(&"one".to_owned()), "{passed:?}");
 }
@@ -127,13 +127,13 @@ fn processor_time_says_which_part_bound_a_run() {
     assert!(failed.warns() && failed.concerns == ["run"], "{failed:?}");
     let said = "run: hosts computed for 90 % of its time, cells were busy for 10 %";
     assert_eq!(failed.evidence, said);
-    // Cells bind, processors that both share bind, the link binds, or nothing computes.
+    // Cells bind, shared processors bind, the link binds, or nothing is busy computing.
     let shared = OffloadRun { shared_processors: Some(2), ..busy(9.0, 10.0) };
     let linked = OffloadRun { link_bytes_per_s: Some(1.1 * 10.0 * GIB as f64), ..busy(6.0, 4.0) };
     for run in [busy(6.0, 30.0), shared, linked, busy(0.4, 1.0)] {
         assert_eq!(judged(rule, vec![run.clone()]).outcome, Outcome::Pass, "{run:?}");
     }
-    // Hosts alone: little is enough to say no, much is not enough to say yes.
+    // Hosts alone: a low share is enough to pass, a high one is not enough to fail.
     let alone = |host_cpu_s: f64| OffloadRun { cell_cpu_s: None, ..busy(host_cpu_s, 0.0) };
     assert_eq!(judged(rule, vec![alone(2.0)]).outcome, Outcome::Pass);
     assert_eq!(judged(rule, vec![alone(9.0)]).outcome, Outcome::Inconclusive);

@@ -1,4 +1,4 @@
-//! Bytes of connections that are not those of the interface that they crossed.
+//! Bytes of connections that differ from those of the interface that they crossed.
 
 use blockstone_base::rule::{About, Judgement, RuleOf};
 use blockstone_base::units::three_digits;
@@ -7,7 +7,7 @@ use blockstone_base::verdict::Weight;
 use super::OffloadFindings;
 
 const APART_MAX: f64 = 0.005;
-/// A few headers, which are much of what a count sends.
+/// Room for a few headers, which are a large part of the traffic of a count.
 const BYTES_MAX: f64 = 256.0;
 
 const ABOUT: About = About {

@@ -12,10 +12,10 @@ use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
 use super::tables::times;
 use super::words;
 
-/// Of [`words::PARTS`], in every chart.
+/// Colors of [`words::PARTS`], in every chart.
 pub const KINDS: [Color; 4] = [Color::Grey, Color::Series(0), Color::Series(1), Color::Series(2)];
 
-/// Deduplication by block size, a bar for each offset.
+/// Charts deduplication by block size, with a bar for each offset.
 pub fn dedup(findings: &Findings) -> Chart {
     let mut offsets: Vec<u32> = findings.grids.iter().map(|g| g.grid.offset_bytes).collect();
     offsets.sort_unstable();
@@ -84,7 +84,7 @@ pub fn compression(findings: &Findings) -> [Chart; 2] {
     ]
 }
 
-/// The ladder of masks, and each class of fields alone.
+/// Charts the ladder of masks, and each class of fields alone.
 pub fn fields(findings: &Findings) -> Vec<Chart> {
     let occurs = |field: &Field| findings.field_costs.iter().any(|cost| cost.field == *field);
     let known: Vec<Field> = Field::ALL.iter().copied().filter(occurs).collect();
@@ -143,7 +143,7 @@ pub fn occurrences(findings: &Findings) -> Chart {
         .layer("blocks that they are", Color::Series(1), bars(|o| o.blocks))
 }
 
-/// Groups of bars of ratios, with whiskers where they were estimated.
+/// Groups of bars of ratios, with whiskers if they were estimated.
 #[derive(Default)]
 struct Bars {
     groups: Vec<String>,
@@ -151,7 +151,7 @@ struct Bars {
 }
 
 impl Bars {
-    /// One bar in every group that `points` name.
+    /// Adds one bar to every group that `points` names.
     fn add(&mut self, name: String, points: impl Iterator<Item = (String, Interval)>) {
         let mut bars = Vec::new();
         for (group, ratio) in points {

@@ -1,4 +1,4 @@
-//! Keys of the JSON document of `reduce`; schema, version and tables are the renderer's.
+//! Keys of the JSON document of `reduce`; the renderer adds schema, version and tables.
 
 use blockstone_base::Verdict;
 use blockstone_reduce::counter::{Run, Strip, StripBin};
@@ -14,40 +14,40 @@ use serde::{Serialize, Serializer};
 
 use super::words;
 
-/// The keys of the document. Files are named once, under `files`; elsewhere a file is its place
-/// among them.
+/// The keys of the document. Files are named once, under `files`; elsewhere a file is given by its
+/// index in that list.
 #[derive(Serialize, JsonSchema)]
 pub struct ReduceDocument<'a> {
     tool_version: &'static str,
     summary: Summary,
-    /// The model of an array that says what is stored.
+    /// The model of an array that determines what is stored.
     model: &'a Model,
-    /// Every grid of blocks, by size and then by offset.
+    /// All grids of blocks, by size and then by offset.
     results: Vec<Grid>,
-    /// The model's blocks behind every compressor, at every step of allocation, by class.
+    /// Compression of the model's blocks by each compressor, at each step of allocation, by class.
     compression: &'a [CompressionFigures],
     /// The ratio with fields of pages masked.
     masked: Vec<UnderMask>,
-    /// What each class of fields costs at the model's block size.
+    /// The effect of each class of fields on the ratio at the model's block size.
     field_costs: Vec<FieldCost<'a>>,
     usage: Usage,
-    /// What a sample of blocks would have said.
+    /// The ratio that a sample of blocks would have shown.
     block_sample: Option<BlockSample>,
-    /// Bytes of chunks ÷ bytes of different chunks.
+    /// Bytes of chunks ÷ bytes of distinct chunks.
     chunk_ratio: Option<f64>,
-    /// Copies between the blocks.
+    /// Copies that are not aligned to blocks.
     shifts: &'a [Shift],
     matrix: Matrix<'a>,
-    /// How many contents occur how often.
+    /// Number of contents by how often they occur.
     occurrences: Vec<Occurring>,
-    /// Where copies lie: each file in parts of equal size, from its beginning to its end.
+    /// Locations of copies: each file in parts of equal size, from beginning to end.
     strips: Vec<Bins>,
     /// The longest copies.
     runs: Vec<Copied>,
     verdicts: &'a [Verdict],
-    /// In the order in which they were read.
+    /// Files, in the order in which they were read.
     files: Vec<File<'a>>,
-    /// What was met and not scanned.
+    /// Paths that were found but not scanned.
     skipped: &'a [Skipped],
     scan: Scan<'a>,
 }
@@ -57,39 +57,39 @@ pub struct ReduceDocument<'a> {
 struct Summary {
     #[serde(flatten)]
     grid: Grid,
-    /// Bytes of its blocks.
+    /// Bytes of the blocks of the grid.
     bytes: u64,
-    /// What the model stores of them.
+    /// Bytes that the model stores for these blocks.
     stored_bytes: Option<u64>,
-    /// Whether every file is in the figures from its beginning to its end.
+    /// Whether the figures cover every file from beginning to end.
     whole: bool,
 }
 
 /// All blocks = zero + unique + same-file + cross-file.
 #[derive(Serialize, JsonSchema)]
 struct Grid {
-    /// In bytes.
+    /// Size of a block, in bytes.
     block_size: u32,
-    /// Where the first block of a file begins, in bytes.
+    /// Offset of the first block in a file, in bytes.
     offset: u32,
     blocks: u64,
-    /// Blocks of nothing but zeros; they count as one content.
+    /// Blocks that consist of zeros; they count as one content.
     zero_blocks: u64,
     #[serde(flatten)]
     unique_blocks: UniqueBlocks<Number>,
-    /// Copies in a file that has the content before; null where that is not known.
+    /// Blocks whose content occurs earlier in the same file; null if that is not known.
     #[schemars(with = "Option<f64>")]
     same_file_duplicates: Number,
-    /// First copies in a file of what another file has, likewise.
+    /// First blocks in a file with a content that another file has; null if that is not known.
     #[schemars(with = "Option<f64>")]
     cross_file_duplicates: Number,
-    /// The share of hash space that was kept; 1 is all of it.
+    /// Share of the hash space that was kept; 1 is all of it.
     share: f64,
     /// Contents that were kept.
     contents_kept: usize,
     contents_compressed: usize,
-    /// Blocks that were drawn and compressed, where the model stores every block and not all
-    /// contents were compressed: the ratio is theirs. Else 0.
+    /// Blocks that were drawn and compressed, if the model stores every block and not all contents
+    /// were compressed: the ratio is that of these blocks. Otherwise 0.
     blocks_drawn: u64,
     /// Whether all contents were kept, so that nothing is estimated.
     exact: bool,
@@ -103,9 +103,9 @@ struct Grid {
 
 #[derive(Serialize, JsonSchema)]
 struct UnderMask {
-    /// In bytes.
+    /// Size of a block, in bytes.
     block_size: u32,
-    /// Where the first block of a file begins, in bytes.
+    /// Offset of the first block in a file, in bytes.
     offset: u32,
     masked: Vec<Field>,
     #[serde(flatten)]
@@ -115,7 +115,7 @@ struct UnderMask {
 #[derive(Serialize, JsonSchema)]
 struct FieldCost<'a> {
     field: Field,
-    /// What the formats that occur call it.
+    /// Name of the fields in the page formats that occur.
     called: &'a str,
     #[serde(flatten)]
     without: DedupRatioWithout<f64>,
@@ -128,7 +128,7 @@ struct FieldCost<'a> {
 struct Usage {
     used_blocks: Number,
     zero_blocks: Number,
-    /// Blocks of pages that are formatted and empty.
+    /// Blocks of pages that are formatted but empty.
     formatted_blocks: Number,
     never_used_part: f64,
     used_dedup_ratio: Option<f64>,
@@ -136,15 +136,15 @@ struct Usage {
     used_reduction_ratio: Option<f64>,
     /// Bytes that would be stored if every block were used as the used ones are.
     bytes_when_full: Option<Number>,
-    /// Rows of pages whose format tells; null where none does.
+    /// Rows of pages, if their format tells; null if no format does.
     rows: Option<Rows>,
 }
 
-/// File × file: contents that both hold.
+/// Contents shared by each pair of files.
 #[derive(Serialize, JsonSchema)]
 struct Matrix<'a> {
     files: &'a [u32],
-    /// Contents of the file in the row that the file in the column holds too.
+    /// Contents of the file of the row that the file of the column has too.
     contents: Vec<Vec<Number>>,
 }
 
@@ -161,13 +161,13 @@ struct Occurring {
 struct Bins {
     file: u32,
     blocks: u64,
-    /// The first of their content, in each part.
+    /// Blocks that are the first of their content, in each part.
     unique: Vec<u32>,
-    /// Of a content that the file has before.
+    /// Blocks whose content occurs earlier in the same file, in each part.
     same_file: Vec<u32>,
-    /// Of a content that another file has.
+    /// Blocks with a content that another file has, in each part.
     cross_file: Vec<u32>,
-    /// Nothing but zeros.
+    /// Blocks that consist of zeros, in each part.
     zero: Vec<u32>,
 }
 
@@ -186,14 +186,14 @@ struct File<'a> {
     path: &'a str,
     /// Bytes counted.
     bytes: u64,
-    /// Bytes of them in holes, which were not read.
+    /// Bytes in holes, which were not read.
     hole_bytes: u64,
-    /// The format of its pages, if it has any.
+    /// Format of its pages, if it has one.
     format: Option<&'a str>,
     state: State,
-    /// By how much it grew, or shrank below zero.
+    /// Growth of the file in bytes, negative if it shrank.
     changed_bytes: Option<i64>,
-    /// Why it could not be read.
+    /// Reason why it could not be read.
     why: Option<&'a str>,
 }
 
@@ -212,18 +212,18 @@ enum State {
 struct Scan<'a> {
     elapsed_s: f64,
     cpu_s: f64,
-    /// Bytes that were read from storage, holes left out.
+    /// Bytes read from storage, not counting holes.
     read_bytes: u64,
-    /// Most memory that the process had.
+    /// Peak memory of the process.
     memory_bytes: u64,
-    /// Whether reads went past the page cache.
+    /// Whether reads bypassed the page cache.
     direct: bool,
-    /// Why the scan ended before its end, if it did.
+    /// Reason why the scan ended early, if it did.
     ended_by: Option<&'a str>,
     whole: bool,
 }
 
-/// A figure and both ends of its 99 % interval; all null where it is unknown.
+/// A figure and both ends of its 99 % interval; all null if it is unknown.
 macro_rules! interval {
     ($($name:ident { $value:ident, $low:ident, $high:ident } $about:literal;)+) => {$(
         #[derive(Serialize, JsonSchema)]
@@ -266,7 +266,7 @@ interval! {
         "The ratio if this class alone were left.";
 }
 
-/// What was counted as a whole number, what was estimated as it is.
+/// A count, written as a whole number, or an estimate, written with its fraction.
 #[derive(Clone, Copy, JsonSchema)]
 struct Number(f64);
 
@@ -287,7 +287,6 @@ impl Serialize for Number {
     }
 }
 
-/// The document of a scan.
 pub fn document<'a>(findings: &'a Findings, scanned: &'a Scanned) -> ReduceDocument<'a> {
     let (bytes, stored_bytes) = words::in_and_stored(findings);
     let whole = scanned.is_whole();

@@ -1,4 +1,4 @@
-//! Maps: where in files copies lie, and which files share contents.
+//! Maps: where in files copies are, and which files share contents.
 
 use blockstone_base::table::Measure;
 use blockstone_reduce::counter::{Strip, StripBin};
@@ -10,15 +10,15 @@ use blockstone_report::percent;
 use super::charts::KINDS;
 use super::words;
 
-/// With more files, a row is too thin to have a name.
+/// With more files, a row is too thin for a name.
 const ROWS_MAX: usize = 160;
-/// Parts of a row; a bar of a few pixels each.
+/// Most parts of a row; each is a few pixels wide.
 const COLUMNS_MAX: usize = 120;
-/// Up to this many files have their blocks drawn as areas, which show every mixture.
+/// Up to this many files are drawn as areas, which show every mixture of blocks.
 const AREAS_MAX: usize = 2;
 const NAME_WIDTH: usize = 34;
 
-/// Where copies lie: areas for few files, a row each for many.
+/// Charts where copies are: areas for few files, a row each for many.
 pub fn strips(findings: &Findings, scanned: &Scanned) -> Vec<Chart> {
     match findings.strips.len() {
         0 => Vec::new(),
@@ -30,7 +30,7 @@ pub fn strips(findings: &Findings, scanned: &Scanned) -> Vec<Chart> {
     }
 }
 
-/// Which part of a row's contents the file in the column holds too.
+/// Charts which share of a row's contents the file of the column has too.
 pub fn matrix(findings: &Findings, scanned: &Scanned) -> Option<Chart> {
     let matrix = &findings.matrix;
     let count = matrix.files.len();
@@ -42,7 +42,7 @@ pub fn matrix(findings: &Findings, scanned: &Scanned) -> Option<Chart> {
     for (row, (contents, name)) in matrix.contents.iter().zip(&names).enumerate() {
         let all = contents[row];
         for (column, &both) in contents.iter().enumerate() {
-            // A file shares everything with itself, which would outshine all else.
+            // A file shares everything with itself, which would outshine everything else.
             if row == column || all <= 0.0 || both <= 0.0 {
                 continue;
             }
@@ -61,7 +61,7 @@ pub fn matrix(findings: &Findings, scanned: &Scanned) -> Option<Chart> {
     let axis = || Axis::names("", names.clone());
     let chart = Chart::new("shared", "Contents that files share", axis(), axis());
     let chart = chart.about(about).wide(height);
-    // Files of which none shares anything are an answer too: an empty map.
+    // If no file shares anything, that is an answer too: an empty map.
     Some(chart.layer("held too", KINDS[0], Form::Heat(cells)))
 }
 
@@ -71,7 +71,7 @@ fn cell(column: f64, row: usize, heat: f64, text: String) -> HeatCell {
     HeatCell { x: (column - 0.5, column + 0.5), y: (row - 0.5, row + 0.5), heat, text }
 }
 
-/// One file, its blocks of each kind above each other.
+/// Charts one file, with its blocks of each kind stacked.
 fn area(index: usize, strip: &Strip, scanned: &Scanned) -> Chart {
     let bins = merged(strip, COLUMNS_MAX);
     let name = words::name(scanned, strip.file, NAME_WIDTH);
@@ -84,7 +84,7 @@ fn area(index: usize, strip: &Strip, scanned: &Scanned) -> Chart {
         if bins.iter().all(|blocks| blocks[kind] == 0) {
             return chart;
         }
-        // Steps: each part holds from its beginning to its end.
+        // Steps: each part extends from its beginning to its end.
         let points = bins.iter().enumerate().flat_map(|(bin, blocks)| {
             let part = blocks[kind] as f64 / blocks.iter().sum::<u64>().max(1) as f64;
             let at = |bin: usize| bin as f64 / bins.len() as f64;
@@ -94,7 +94,8 @@ fn area(index: usize, strip: &Strip, scanned: &Scanned) -> Chart {
     })
 }
 
-/// A row for each file, each part in the shade of what most of its blocks are.
+/// Charts a row for each file, with each part in the shade of the kind that most of its blocks
+/// have.
 fn rows(strips: &[Strip], scanned: &Scanned) -> Chart {
     let shown = words::largest(strips, ROWS_MAX);
     let names = words::names(scanned, shown.iter().map(|strip| strip.file), NAME_WIDTH);
@@ -102,7 +103,7 @@ fn rows(strips: &[Strip], scanned: &Scanned) -> Chart {
     for (row, strip) in shown.iter().enumerate() {
         let kinds: Vec<Option<u8>> = resampled(strip).iter().map(most).collect();
         let mut from = 0;
-        // Neighbours of one kind are one cell.
+        // Adjacent parts of one kind form one cell.
         for part in kinds.chunk_by(|a, b| a == b) {
             let to = from + part.len();
             let x = (from as f64 / COLUMNS_MAX as f64, to as f64 / COLUMNS_MAX as f64);
@@ -137,13 +138,13 @@ fn place() -> Axis {
     Axis::new("place in the file", Measure::Share)
 }
 
-/// At most `columns` parts, by kind in the order of [`words::PARTS`].
+/// Merges a strip into at most `columns` parts, by kind in the order of [`words::PARTS`].
 fn merged(strip: &Strip, columns: usize) -> Vec<[u64; 4]> {
     let run = strip.bins.len().div_ceil(columns).max(1);
     strip.bins.chunks(run).map(sum).collect()
 }
 
-/// Exactly as many parts as a row has columns; those of a short file are wider than one.
+/// Returns exactly as many parts as a row has columns; those of a short file are wider than one.
 fn resampled(strip: &Strip) -> Vec<[u64; 4]> {
     let bins = strip.bins.len();
     let part = |column: usize| {

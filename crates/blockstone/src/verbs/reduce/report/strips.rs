@@ -1,4 +1,4 @@
-//! Where copies lie: a line of characters a file, from its beginning to its end.
+//! Locations of copies: a line of characters for each file, from its beginning to its end.
 
 use blockstone_base::units::{Bytes, thousands};
 use blockstone_reduce::counter::{Run, Strip, StripBin};
@@ -11,21 +11,21 @@ use blockstone_report::render::terminal::columns::Columns;
 
 use super::words;
 
-/// Files that get a line; the largest ones.
+/// Number of files that get a line, the largest ones.
 const FILES_MAX: usize = 10;
 const CHARACTERS: usize = 60;
 const NAME_WIDTH: usize = 24;
 
-/// What a character stands for: the kind that most blocks of its part are of.
+/// Characters for a part: each stands for the kind that most blocks of the part have.
 const UNIQUE: char = '█';
 const SAME_FILE: char = '=';
 const CROSS_FILE: char = 'x';
 const ZERO: char = '·';
-/// A part of which no content was kept.
+/// A part none of whose contents was kept.
 const NOTHING: char = ' ';
 
-/// Which files are the same as another from some block on to their ends; the first ones. Nothing
-/// where only a part of the contents is known.
+/// Lists the first few files that equal another one from some block on to their ends. Empty if only
+/// a part of the contents is known.
 pub fn identical(findings: &Findings, scanned: &Scanned) -> Vec<String> {
     if findings.grids[findings.primary].share < 1.0 {
         return Vec::new();
@@ -61,7 +61,7 @@ pub fn identical(findings: &Findings, scanned: &Scanned) -> Vec<String> {
     lines
 }
 
-/// The legend and the lines; nothing if no file has blocks.
+/// Returns the legend and the lines; empty if no file has blocks.
 pub fn lines(findings: &Findings, scanned: &Scanned, style: &Style) -> Vec<String> {
     if findings.strips.is_empty() {
         return Vec::new();

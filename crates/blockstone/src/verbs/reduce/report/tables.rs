@@ -1,4 +1,4 @@
-//! The tables: nothing that a chart shows is missing here.
+//! The tables; they contain everything that a chart shows.
 
 use blockstone_base::row;
 use blockstone_base::table::text;
@@ -17,11 +17,11 @@ use blockstone_report::block_size;
 
 use super::words;
 
-/// Offsets that a line has room for.
+/// Most offsets that a line has room for.
 const OFFSETS_MAX: usize = 4;
-/// Characters of a path that are shown.
+/// Most characters of a path that are shown.
 const NAME_WIDTH: usize = 60;
-/// Files that the table names; the document names all.
+/// Most files that the table names; the document names all.
 const FILES_MAX: usize = 2000;
 
 const fn to_one(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
@@ -36,12 +36,12 @@ fn ratio(ratio: Option<Interval>) -> Value {
     ratio.map(|ratio| ratio.value).filter(|value| value.is_finite()).into()
 }
 
-/// What is not known is no zero.
+/// Returns a missing value, and not zero, for a figure that is unknown.
 fn known(value: f64) -> Value {
     Some(value).filter(|value| !value.is_nan()).into()
 }
 
-/// Both ends; nothing where it was counted exactly.
+/// Returns both ends of an interval, or no values if the figure was counted exactly.
 fn ends(interval: Option<Interval>) -> [Value; 2] {
     let sampled = interval.filter(|interval| !interval.is_exact());
     let end = |end: fn(Interval) -> f64| match sampled {
@@ -51,7 +51,7 @@ fn ends(interval: Option<Interval>) -> [Value; 2] {
     [end(|i| i.low), end(|i| i.high)]
 }
 
-/// Deduplication by block size and offset; the kinds of blocks at the smallest offset.
+/// Lists deduplication by block size and offset; the kinds of blocks at the smallest offset.
 pub fn offsets(findings: &Findings) -> Table {
     let mut offsets: Vec<u32> = findings.grids.iter().map(|g| g.grid.offset_bytes).collect();
     offsets.sort_unstable();
@@ -102,7 +102,7 @@ pub fn offsets(findings: &Findings) -> Table {
     table
 }
 
-/// Compression of the model's blocks: compressors by steps of allocation.
+/// Lists the compression of the model's blocks: compressors by steps of allocation.
 pub fn steps(findings: &Findings) -> Table {
     let all: Vec<&CompressionFigures> =
         findings.compression.iter().filter(|figures| figures.class == Class::All).collect();
@@ -286,7 +286,7 @@ pub fn occurrences(findings: &Findings) -> Table {
     Table::new("occurrences", title, OCCURRENCES).with(findings.occurrences.iter().map(row))
 }
 
-/// `3–4`.
+/// Formats a range as in `3–4`.
 pub fn times(occurrences: &Occurrences) -> String {
     if occurrences.from == occurrences.to {
         return occurrences.from.to_string();
@@ -302,7 +302,7 @@ const FILES: &[Heading] = &[
     text("state", "state", "Whether it was read completely."),
 ];
 
-/// Every file; those that are not in the figures as they should be come first.
+/// Lists all files; those that the figures do not cover as they should come first.
 pub fn files(scanned: &Scanned) -> Table {
     let mut table = Table::new("files", "Files", FILES);
     let mut files: Vec<_> = scanned.files.iter().collect();

@@ -1,4 +1,4 @@
-//! What is said of a scan in a few words.
+//! Short descriptions of a scan.
 
 use blockstone_base::units::{Bytes, counted, thousands};
 use blockstone_reduce::counter::Strip;
@@ -11,7 +11,7 @@ use blockstone_reduce::sets::FileId;
 
 use blockstone_report::{block_size, percent, to_one as ratio};
 
-/// What was scanned: the one file, or how many of them below which directory.
+/// Describes what was scanned: the one file, or the number of files and their directory.
 pub fn subject(scanned: &Scanned) -> String {
     match scanned.files.as_slice() {
         [] => "no files".to_owned(),
@@ -26,7 +26,7 @@ pub fn subject(scanned: &Scanned) -> String {
     }
 }
 
-/// Bytes that the model was given, and bytes that it stores for them; none where it is unknown.
+/// Returns the bytes given to the model, and the bytes that it stores for them; `None` if unknown.
 pub fn in_and_stored(findings: &Findings) -> (u64, Option<u64>) {
     let grid = findings.primary();
     let bytes = grid.blocks * u64::from(grid.grid.block_bytes);
@@ -39,12 +39,12 @@ pub fn in_and_stored(findings: &Findings) -> (u64, Option<u64>) {
     (bytes, stored)
 }
 
-/// A ratio that may be unknown.
+/// Formats a ratio that may be unknown.
 pub fn value(interval: Option<Interval>) -> String {
     interval.map_or_else(|| "–".to_owned(), |interval| ratio(interval.value))
 }
 
-/// How sure a figure is: `counted exactly`, or `99 %: 3.95–4.05`.
+/// Describes the certainty of a figure: `counted exactly`, or `99 %: 3.95–4.05`.
 pub fn certainty(interval: &Interval) -> String {
     if interval.is_exact() {
         return "counted exactly".to_owned();
@@ -52,7 +52,7 @@ pub fn certainty(interval: &Interval) -> String {
     format!("99 %: {:.2}–{:.2}", interval.low, interval.high)
 }
 
-/// What the model does with a block, in a few words.
+/// Describes in a few words what the model does with a block.
 pub fn model(findings: &Findings) -> String {
     let model = &findings.model;
     let block = block_size(model.block_bytes.into());
@@ -64,7 +64,7 @@ pub fn model(findings: &Findings) -> String {
     format!("{}: {block}, {compression}{copies}", model.name)
 }
 
-/// Why the figures are not of everything, in a few words; nothing if they are.
+/// Explains in a few words why the figures are incomplete; `None` if they are not.
 pub fn shortfall(scanned: &Scanned) -> Option<String> {
     if scanned.is_whole() {
         return None;
@@ -80,12 +80,12 @@ pub fn shortfall(scanned: &Scanned) -> Option<String> {
     Some(parts.join(", "))
 }
 
-/// Files of which the figures lack a part.
+/// Returns the files that the figures do not cover in full.
 pub fn partial(scanned: &Scanned) -> impl Iterator<Item = &ScannedFile> {
     scanned.files.iter().filter(|file| file.state.is_partial())
 }
 
-/// `1 file`, `2 files`.
+/// Formats a number of files: `1 file`, `2 files`.
 pub fn files(count: usize) -> String {
     counted(count as u64, "file")
 }
@@ -101,8 +101,8 @@ pub fn state(state: &FileState) -> String {
     }
 }
 
-/// The name of a file among the others: its path without the directory that all have in common,
-/// its beginning cut off where it is longer than `width`.
+/// Returns the name of a file among the others: its path without the directory common to all, with
+/// its beginning cut off if it is longer than `width`.
 pub fn name(scanned: &Scanned, file: FileId, width: usize) -> String {
     let Some(file) = scanned.files.get(file as usize) else { return "?".to_owned() };
     let common = common_directory(scanned);
@@ -115,12 +115,12 @@ pub fn name(scanned: &Scanned, file: FileId, width: usize) -> String {
     format!("…{tail}")
 }
 
-/// Names of many files, for the axis of a chart.
+/// Returns the names of many files, for the axis of a chart.
 pub fn names(scanned: &Scanned, files: impl Iterator<Item = FileId>, width: usize) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for file in files {
         let mut name = name(scanned, file, width);
-        // An axis puts what has one name into one place.
+        // An axis puts everything with the same name in one place.
         if names.contains(&name) {
             name = format!("{name} #{file}");
         }
@@ -129,7 +129,7 @@ pub fn names(scanned: &Scanned, files: impl Iterator<Item = FileId>, width: usiz
     names
 }
 
-/// A grid: `8K`, or `8K, offset 512`.
+/// Formats a grid: `8K`, or `8K, offset 512`.
 pub fn grid(grid: Grid) -> String {
     let block = block_size(grid.block_bytes.into());
     match grid.offset_bytes {
@@ -138,7 +138,7 @@ pub fn grid(grid: Grid) -> String {
     }
 }
 
-/// The four kinds of blocks as parts of all: zero, unique, same-file, cross-file.
+/// Returns the four kinds of blocks as shares of all: zero, unique, same-file, cross-file.
 pub fn parts(figures: &GridFigures) -> [f64; 4] {
     let all = (figures.blocks as f64).max(1.0);
     [
@@ -152,7 +152,7 @@ pub fn parts(figures: &GridFigures) -> [f64; 4] {
 /// The names of [`parts`].
 pub const PARTS: [&str; 4] = ["zero", "unique", "same-file duplicate", "cross-file duplicate"];
 
-/// A class of fields as it stands in a sentence.
+/// Returns the words for a class of fields in a sentence.
 pub fn field(field: Field) -> &'static str {
     match field {
         Field::Lsn => "LSN",
@@ -163,14 +163,14 @@ pub fn field(field: Field) -> &'static str {
     }
 }
 
-/// What masking one class after the other does, as a sentence:
+/// Describes the effect of masking one class after another:
 /// `8K dedup 1.00:1; without LSN, checksum 1.00:1; without transaction fields too 4.00:1`.
 pub fn ladder(findings: &Findings) -> String {
     let primary = findings.primary();
     let block = block_size(primary.grid.block_bytes.into());
     let mut sentence = format!("{block} dedup {}", value(primary.dedup_ratio));
     let without = |cost: &FieldCost| ratio(cost.dedup_ratio_without.value);
-    // Classes that change nothing one after the other are named together.
+    // Consecutive classes that change nothing are named together.
     for (index, group) in findings.field_costs.chunk_by(|a, b| without(a) == without(b)).enumerate()
     {
         let fields: Vec<&str> = group.iter().map(|cost| field(cost.field)).collect();
@@ -181,7 +181,8 @@ pub fn ladder(findings: &Findings) -> String {
     sentence
 }
 
-/// Used against never used, and what loading data will do; nothing if there are no blocks.
+/// Compares used and never-used blocks, and predicts the effect of loading data; empty if there are
+/// no blocks.
 pub fn usage(findings: &Findings) -> Vec<String> {
     let usage = &findings.usage;
     let all = usage.used_blocks + usage.zero_blocks + usage.formatted_blocks;
@@ -210,7 +211,7 @@ pub fn usage(findings: &Findings) -> Vec<String> {
     sentences
 }
 
-/// Rows that are marked deleted and still there.
+/// Describes rows that are marked as deleted but are still there.
 fn deleted(rows: &Rows) -> Option<String> {
     let all = rows.live_rows.saturating_add(rows.deleted_rows);
     let part = rows.deleted_rows as f64 / all.max(1) as f64;
@@ -226,7 +227,7 @@ fn deleted(rows: &Rows) -> Option<String> {
     })
 }
 
-/// What the ratio will be once every block is used as the used ones are.
+/// Predicts the ratio once every block is used as the used ones are.
 fn loading(findings: &Findings) -> Option<String> {
     let full = findings.usage.bytes_when_full?;
     let after = findings.usage.used_reduction_ratio()?;
@@ -244,7 +245,7 @@ fn loading(findings: &Findings) -> Option<String> {
     ))
 }
 
-/// The directory that all paths have in common; empty if there is none.
+/// Returns the directory that all paths have in common; empty if there is none.
 fn common_directory(scanned: &Scanned) -> &str {
     let mut paths = scanned.files.iter().map(|file| file.path.as_str());
     let Some(first) = paths.next() else { return "" };
@@ -259,7 +260,7 @@ fn common_directory(scanned: &Scanned) -> &str {
     &first[..common]
 }
 
-/// The strips of the largest files, in the order in which they were read.
+/// Returns the strips of the largest files, in the order in which they were read.
 pub fn largest(strips: &[Strip], count: usize) -> Vec<&Strip> {
     let mut all: Vec<&Strip> = strips.iter().collect();
     all.sort_by_key(|strip| std::cmp::Reverse(strip.blocks));

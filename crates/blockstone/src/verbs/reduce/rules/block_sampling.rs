@@ -1,4 +1,4 @@
-//! What a sample of blocks would have said.
+//! The ratio that a sample of blocks would have shown.
 
 use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
@@ -19,7 +19,7 @@ const ABOUT: About = About {
 pub(super) const RULE: ScanRule = ScanRule::new(&ABOUT, check);
 
 const DIFFERENCE_MAX: f64 = 0.1;
-/// With fewer blocks drawn, the sample says nothing about samples.
+/// With fewer blocks drawn, the sample says nothing about sampling.
 const BLOCKS_MIN: u64 = 30;
 
 fn check(case: &ScanCase) -> Judgement {

@@ -1,4 +1,4 @@
-//! Filler of a test in the place of data.
+//! Test filler in place of data.
 
 use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
@@ -21,7 +21,7 @@ pub(super) const RULE: ScanRule = ScanRule::new(&ABOUT, check);
 
 const FIGURES: [&str; 2] = ["compression_ratio", "reduction_ratio"];
 const FILLER_RATIO: f64 = 8.0;
-/// Fewer contents are a file's beginning, not its data.
+/// Fewer contents are the beginning of a file, not its data.
 const CONTENTS_MIN: usize = 100;
 
 fn check(case: &ScanCase) -> Judgement {

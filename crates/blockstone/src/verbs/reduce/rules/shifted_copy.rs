@@ -1,4 +1,4 @@
-//! Copies that blocks cannot see.
+//! Copies that comparing aligned blocks cannot find.
 
 use blockstone_base::rule::{About, Judgement};
 use blockstone_base::units::{Bytes, three_digits};

@@ -1,4 +1,4 @@
-//! The rules on scans for data reduction: a case of each outcome for each of them.
+//! The rules on scans for data reduction: each rule with a case for each outcome.
 
 use blockstone_base::rule::judge;
 use blockstone_base::{Bytes, Outcome, rng};
@@ -11,14 +11,14 @@ use blockstone_reduce::plan::Plan;
 
 use super::*;
 
-/// A scan, what it is of, and whether it looked for chunks.
+/// A scan, the files that it covers, and whether it looked for chunks.
 struct Scan {
     findings: Findings,
     files: Vec<FileNote>,
     chunks: bool,
 }
 
-/// Two files of random blocks, as if enough of them were compressed and sampled.
+/// Two files of random blocks, with enough of them compressed and sampled.
 fn healthy() -> Scan {
     let mut scan = count(64);
     let primary = scan.findings.primary;
@@ -51,7 +51,7 @@ fn count(blocks: usize) -> Scan {
 
 type Spoil = fn(&mut Scan);
 
-/// For each rule what fails it, and what leaves it open.
+/// For each rule, a change that makes it fail, and one that makes it inconclusive.
 const CASES: &[(&str, Spoil, Spoil)] = &[
     (
         "never-used-blocks",

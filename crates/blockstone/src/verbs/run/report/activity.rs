@@ -18,13 +18,13 @@ use crate::recorded::lanes::{self, Lane, Lanes};
 
 /// Height of the first chart in CSS pixels.
 const HEIGHT: u16 = 260;
-/// Where the sessions' time is counted, and the parts of it that are no waits.
+/// Probe that counts the sessions' time, and the parts of that time that are not waits.
 const EVENT: &str = "event";
 const CPU: &str = "session/CPU";
 const RUN_QUEUE: &str = "session/run queue";
 const ROW_LOCK: &str = "session/Lock/row lock";
 
-/// The classes in the order in which they stand on one another, as Oracle's charts have them.
+/// Wait classes in the order in which they are stacked, as in Oracle's charts.
 const CLASSES: [(&str, Color); 12] = [
     ("CPU", Color::Cpu),
     ("Run queue", Color::RunQueue),
@@ -40,7 +40,7 @@ const CLASSES: [(&str, Color); 12] = [
     ("Other", Color::OtherWait),
 ];
 
-/// Average active sessions by wait class, and below them reads, writes and commits.
+/// Average active sessions by wait class, followed by reads, writes and commits.
 pub fn section(recording: &Recording, history: &History, findings: &RunFindings) -> Section {
     let lanes = Lanes::new(history, &recording.manifest);
     let mut charts = vec![active_sessions(&lanes, recording, history, findings)];
@@ -63,7 +63,7 @@ pub fn section(recording: &Recording, history: &History, findings: &RunFindings)
         .with(charts)
 }
 
-/// A counter of all objects of a probe, a second.
+/// Sum of a counter over all objects of a probe, per second.
 fn of_all(slice: &Interval<'_>, probe: &str, column: &str) -> Known {
     let objects = slice.objects(probe).into_iter();
     objects.map(|object| slice.per_s(probe, object, column)).sum()
@@ -99,7 +99,7 @@ fn active_sessions(
     chart.about(about).wide(HEIGHT).level(f64::from(cpus), format!("{cpus} processors"))
 }
 
-/// The sessions' events by class; those of windows that have no findings of their own are Other.
+/// Groups the sessions' events by class; events of windows without findings are in class Other.
 fn classes(
     recording: &Recording,
     history: &History,
@@ -121,7 +121,8 @@ fn classes(
     classes
 }
 
-/// Sessions that were in these events on average. One that has no rows yet has not happened.
+/// Returns how many sessions were in these events on average. An event without rows has not
+/// occurred yet.
 fn shares(slice: &Interval<'_>, events: &[String]) -> Known {
     let seen = slice.objects(EVENT);
     let present = events.iter().filter(|event| seen.contains(&event.as_str()));
@@ -129,9 +130,9 @@ fn shares(slice: &Interval<'_>, events: &[String]) -> Known {
     Ok(waited.sum::<Known>()? / slice.ns())
 }
 
-/// Sessions that were in a call and not in a wait, on average. Processor time is charged inside
-/// waits too, so it counts only up to the time outside of them; of a target that samples that time,
-/// by the shares of the sample.
+/// Returns how many sessions were in a call but not in a wait, on average. Processor time is
+/// charged inside waits too, so it counts only up to the time outside of them; if the target
+/// samples that time, it is split by the shares of the sample.
 fn outside_of_waits(
     slice: &Interval<'_>,
     classes: &BTreeMap<&'static str, Vec<String>>,
@@ -167,7 +168,8 @@ fn outside_of_waits(
     Ok(Outside { cpu, run_queue: run_queue.min(outside - cpu), blocked: 0.0, network: 0.0 })
 }
 
-/// Sessions in a call whose threads waited for them, on average, where the kernel showed that.
+/// Returns how many sessions were in a call while their threads waited for the peer, on average, if
+/// the kernel showed that.
 fn network(slice: &Interval<'_>, db_time: f64, ran: f64) -> Known {
     let seen = |object: &str| slice.share(BLOCKED.probe, &format!("session/{object}"), "time_ns");
     let (peer, running) = (seen(PEER)?, seen(RUNNING)?);
@@ -177,8 +179,8 @@ fn network(slice: &Interval<'_>, db_time: f64, ran: f64) -> Known {
     Ok((peer * ratio - (all - db_time).max(0.0)).max(0.0))
 }
 
-/// Sessions that were blocked without an event, on average, as far as this class has such: of what
-/// the kernel saw, the share that it is of the window.
+/// Returns how many sessions of this class were blocked without an event, on average: the time that
+/// the kernel saw, scaled by the share of it that counts in the whole window.
 fn blocked(slice: &Interval<'_>, findings: &RunFindings, class: &str) -> f64 {
     let all = findings.db_time.iter().flat_map(|db_time| &db_time.blocked);
     let of_class = all.filter(|one| one.ns > 0 && wait_class(one.event) == class);
@@ -217,7 +219,7 @@ pub fn detail(recording: &Recording, history: &History, findings: &RunFindings) 
         .with(charts))
 }
 
-/// What the curves of latencies show: role of the histogram, name, colour.
+/// Curves of latencies: role of the histogram, name, colour.
 const LATENCIES: [(&str, &str, Color); 6] = [
     ("session/db file sequential read", "db file sequential read", Color::UserIo),
     ("session/log file sync", "log file sync", Color::Commit),
@@ -227,7 +229,7 @@ const LATENCIES: [(&str, &str, Color); 6] = [
     ("update", "update", Color::Series(3)),
 ];
 
-/// p50 and p99 of every second.
+/// Chart of p50 and p99 of every second.
 fn latencies(recording: &Recording) -> Result<Chart> {
     let phases = &recording.manifest.phases;
     let mut seconds: BTreeMap<(usize, u32), LatencyHistogram> = BTreeMap::new();

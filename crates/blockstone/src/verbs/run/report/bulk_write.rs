@@ -11,7 +11,7 @@ use blockstone_report::Section;
 
 use super::tables::measure;
 
-/// How fast tables were made, and what their bytes took.
+/// Returns sections with the speed at which tables were made, and with the costs of their bytes.
 pub fn sections(bulk_write: &BulkWrite) -> [Section; 3] {
     [
         Section::new("bulk-write", "Bulk write").with([paces(bulk_write)]).about(

@@ -1,4 +1,5 @@
-//! What only some runs have: the direct-path matrix, and noise beside the sessions.
+//! Sections that only some runs have: the direct-path matrix, and noise in parallel with the
+//! sessions.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +23,7 @@ fn sessions(count: u32) -> String {
     counted(count.into(), "session")
 }
 
-/// The most bytes a second, and with what.
+/// Returns the highest throughput and its settings.
 pub fn fastest(scan: &Scan) -> Option<Card> {
     let (point, mb_per_s) = scan.fastest()?;
     let size = point.multiblock.map(|blocks| format!("{blocks} blocks per read"));
@@ -36,8 +37,9 @@ pub fn fastest(scan: &Scan) -> Option<Card> {
     })
 }
 
-/// The matrix of scans: of the miniature instance what every read took, beside what a database says
-/// about the same reads; of a database what its statements read and cost.
+/// Returns the matrix of scans. For the miniature instance, it compares what every read took with
+/// what a database says about the same reads; for a database, it shows what its statements read and
+/// cost.
 pub fn scan(scan: &Scan) -> [Section; 3] {
     if scan.points.iter().any(|point| point.statements.is_some()) {
         return of_statements(scan);
@@ -313,7 +315,7 @@ fn spreads(scan: &Scan) -> Table {
     table
 }
 
-/// What is drawn of a point; none where it did not happen.
+/// Returns the value of a point that is drawn; `None` if there is none.
 type Drawn = fn(&ScanPoint) -> Option<Estimate>;
 
 fn mark(point: &ScanPoint, x: f64, y: Estimate) -> Point {
@@ -325,7 +327,7 @@ fn mark(point: &ScanPoint, x: f64, y: Estimate) -> Point {
     }
 }
 
-/// A layer for each number of sessions: points by size of read.
+/// Adds a layer for each number of sessions: points by read size.
 fn layered(mut chart: Chart, scan: &Scan, prefix: &str, dashed: bool, drawn: Drawn) -> Chart {
     let counts: BTreeSet<u32> = scan.points.iter().map(|point| point.parallel).collect();
     for (parallel, color) in counts.into_iter().zip(0..) {
@@ -373,7 +375,7 @@ fn latencies(scan: &Scan) -> Chart {
     })
 }
 
-/// The same sessions without and with noise beside them.
+/// Compares the same sessions without and with noise.
 pub fn noise(noise: &Noise) -> [Section; 2] {
     let about = "The same sessions in two windows: alone, then beside noise writers. Each writer \
                  loops over its own area with one write after the other. All other sections \
@@ -429,7 +431,7 @@ fn in_words(noise: &Noise) -> String {
     )
 }
 
-/// How a write is made, in words.
+/// Describes how a write is made.
 pub fn mode(noise: &Noise) -> &'static str {
     let mode = NoiseMode::ALL.iter().find(|mode| mode.name() == noise.mode);
     mode.map_or("", |mode| mode.words())
@@ -460,7 +462,7 @@ pub fn writers(noise: &Noise) -> Table {
     Table::new("noise-writers", "The noise writers", WRITERS).with([row]).record()
 }
 
-/// Every figure with noise as a share of that without.
+/// Chart of every figure with noise as a share of that without.
 fn shares(noise: &Noise) -> Chart {
     let rows: Vec<(&NoiseEffect, Estimate)> =
         noise.effect.iter().filter_map(|row| Some((row, row.ratio?))).collect();

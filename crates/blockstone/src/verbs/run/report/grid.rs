@@ -1,4 +1,4 @@
-//! What a grid of runs reports: a line for each combination of settings.
+//! Report of a grid of runs: a line for each combination of settings.
 
 use blockstone_base::units::counted;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,20 +24,20 @@ const DRAWN: [&str; 5] = [
     "commits_per_s",
 ];
 
-/// The keys of the document.
+/// JSON document of a grid.
 #[derive(Serialize, JsonSchema)]
 pub struct GridDocument<'a> {
     grid: &'a Grid,
-    /// The combinations once more, by name.
+    /// The combinations again, with settings and figures by name.
     cells: Vec<NamedCell<'a>>,
 }
 
-/// One combination.
+/// A combination of settings.
 #[derive(Serialize, JsonSchema)]
 struct NamedCell<'a> {
-    /// What varied, and its value.
+    /// Names of the varied settings with their values.
     settings: BTreeMap<&'a str, &'a str>,
-    /// The medians of the runs that came to their end, by name; no condemned figure is among them.
+    /// Medians of the runs that completed, by name; condemned figures are not included.
     summary: BTreeMap<&'static str, f64>,
 }
 
@@ -56,10 +56,10 @@ impl<'a> GridDocument<'a> {
     }
 }
 
-/// Names of its tables.
+/// Names of the tables.
 pub const TABLES: &[&str] = &["grid", "against-first"];
 
-/// The report of a grid whose recordings are in `dir`.
+/// Returns the report of a grid whose recordings are in `dir`.
 pub fn report(grid: &Grid, dir: &str) -> Report {
     let axes: Vec<String> =
         grid.axes.iter().map(|axis| format!("{}={}", axis.name, axis.values.join(","))).collect();
@@ -88,11 +88,11 @@ pub fn report(grid: &Grid, dir: &str) -> Report {
     }
 }
 
-/// Figures that any combination has.
+/// Returns the figures that at least one combination has.
 fn shown(grid: &Grid) -> Vec<(&'static str, &CellFigure)> {
     let found = |name| grid.cells.iter().find_map(|cell| cell.figure(name));
     let all = FIGURES.into_iter().filter_map(|name| Some((name, found(name)?)));
-    // Operations are transactions then.
+    // For order entry, operations are transactions.
     let twice = found("transactions_per_s").map(|_| "operations_per_s");
     all.filter(|(name, _)| Some(*name) != twice).collect()
 }
@@ -102,7 +102,8 @@ fn estimate(cell: &Cell, figure: &CellFigure) -> Estimate {
     Estimate { value, low, high, samples: cell.complete as u64, duration_ns: 0 }
 }
 
-/// Medians of the repeats. A figure is struck through if rules condemn it in any of them.
+/// Table of the medians of the repeats. A figure is struck through if rules condemn it in any of
+/// them.
 fn table(grid: &Grid) -> Table {
     let shown = shown(grid);
     let axes = grid.axes.iter().map(|axis| {
@@ -146,7 +147,7 @@ fn table(grid: &Grid) -> Table {
     table
 }
 
-/// The outcome of every figure beside the first combination's.
+/// Table of the outcome of every figure compared with the first combination.
 fn against_first(grid: &Grid) -> Table {
     let axes = grid.axes.iter().map(|axis| {
         let doc = "A varied setting.";
@@ -173,7 +174,7 @@ fn against_first(grid: &Grid) -> Table {
     table
 }
 
-/// Bars by combination, one colour for each value of the last axis.
+/// Bar chart by combination, with one colour for each value of the last axis.
 fn chart(grid: &Grid, name: &'static str) -> Option<Chart> {
     let found = grid.cells.iter().find_map(|cell| cell.figure(name))?;
     let last = grid.axes.last()?;

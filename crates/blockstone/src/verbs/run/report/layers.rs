@@ -1,4 +1,4 @@
-//! What every layer of the host did during the run, as the views of `watch` show it.
+//! Activity of every layer of the host during the run, as the views of `watch` show it.
 
 use blockstone_base::table::Table;
 use blockstone_record::Recording;
@@ -11,7 +11,7 @@ use crate::layers;
 /// Views in the order in which they are shown.
 pub const VIEWS: &[&str] = &["load", "top-events", "wait-classes", "io-by-role", "disks", "host"];
 
-/// The chapters and their tables over time, of the phases after the load.
+/// Returns the sections and their tables over time, for the phases after the load.
 pub fn layers(recording: &Recording, history: &History) -> (Vec<Section>, Timeline) {
     let phases = &recording.manifest.phases;
     let measured = || phases.iter().filter(|phase| phase.group != Group::Load);

@@ -1,4 +1,5 @@
-//! The tables of a run's findings in slices of time, for a window that is chosen on the page.
+//! The tables of a run's findings for each slice of time, for a window that is selected on the
+//! page.
 
 use blockstone_base::table::{Missing, Row, Table, Value};
 use blockstone_judge::RunFindings;
@@ -10,7 +11,7 @@ use blockstone_view::History;
 use super::tables;
 use crate::layers::{ROWS, SLICES, key};
 
-/// Those that counters alone make.
+/// Tables that are computed from counters alone.
 const COUNTED: [fn(&RunFindings) -> Table; 8] = [
     tables::profile,
     tables::database_time,
@@ -23,7 +24,7 @@ const COUNTED: [fn(&RunFindings) -> Table; 8] = [
 ];
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Adds them: slices of the timeline that lie inside a window.
+/// Adds these tables to the timeline, for its slices that are inside a window.
 pub fn add(
     timeline: &mut Timeline,
     recording: &Recording,
@@ -42,8 +43,8 @@ pub fn add(
     timeline.tables.extend(sliced(&tables::latencies(findings), &edges_ns, &each, false));
 }
 
-/// The rows of the whole table in each slice. Where slices are `complete`, a row that one lacks is
-/// not known there; else it did not happen.
+/// Returns the rows of the whole table for each slice. If the slices are `complete`, a row that is
+/// missing in a slice is unknown there; otherwise it did not happen.
 fn sliced(
     whole: &Table,
     edges_ns: &[u64],
@@ -63,7 +64,7 @@ fn sliced(
     follows.then(|| Sliced { table: whole.name.clone(), edges_ns: edges_ns.to_vec(), rows })
 }
 
-/// The same row with its names alone.
+/// Returns the row with its names only.
 fn unknown(row: &Row) -> Row {
     let cell = |cell: &Value| match cell {
         Value::Text(name) => Value::from(name),
@@ -72,8 +73,9 @@ fn unknown(row: &Row) -> Row {
     Row { cells: row.iter().map(cell).collect(), measure: row.measure, ..Row::default() }
 }
 
-/// The edges of windows, and of the whole seconds in them, as latencies are recorded; of several
-/// seconds each where there are more than a page has slices.
+/// Returns the edges of the windows and of the whole seconds in them, which is the resolution of
+/// recorded latencies. If there are more seconds than a page has slices, each slice has several
+/// seconds.
 fn seconds(edges_ns: &[u64], found: &[Option<RunFindings>]) -> Vec<u64> {
     let mut edges: Vec<u64> = edges_ns.first().copied().into_iter().collect();
     let all_ns = edges_ns.last().map_or(0, |last| last - edges_ns[0]);

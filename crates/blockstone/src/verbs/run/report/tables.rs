@@ -16,7 +16,7 @@ use blockstone_report::format::{self, percent};
 
 use crate::recorded::identity::reason;
 
-/// The rows of the load profile that come first, for these fit a screen.
+/// Rows of the load profile that come first, because only these fit on a screen.
 const PROFILE: [&str; 8] = [
     "db_time_ns",
     "db_cpu_ns",
@@ -27,14 +27,14 @@ const PROFILE: [&str; 8] = [
     "executes",
     "transactions",
 ];
-/// Rows that a terminal screen has room for.
+/// Number of rows that a terminal screen has room for.
 const WAITS: usize = 9;
 const LATENCIES: usize = 6;
 const DISKS: usize = 8;
 
 const NS: Measure = Measure::Nanoseconds;
 
-/// A quantity whose kind differs by row.
+/// A column whose measure differs by row.
 const fn of_row(
     merge: Merge,
     key: &'static str,
@@ -44,12 +44,12 @@ const fn of_row(
     column(key, heading, Measure::OfRow, merge, doc)
 }
 
-/// A quotient without a sum or a number to divide by is not a number.
+/// Returns a ratio as a value, which is missing if the ratio is not finite.
 fn finite(number: f64) -> Value {
     happened(Some(number).filter(|number| number.is_finite()))
 }
 
-/// What numbers of this unit are.
+/// Returns the measure for this unit.
 pub fn measure(unit: &str) -> Measure {
     match unit {
         "ns" => NS,
@@ -75,7 +75,7 @@ const PROFILE_COLUMNS: &[Heading] = &[
     ),
 ];
 
-/// What the database did, per second and per transaction.
+/// Activity of the database, per second and per transaction.
 pub fn profile(findings: &RunFindings) -> Table {
     let mut table = Table::new("load-profile", "Load profile", PROFILE_COLUMNS);
     let rows = &findings.load_profile;
@@ -105,8 +105,8 @@ const EVENTS: &[Heading] = &[
     text("wait_class", "class", "The wait class, as Oracle names it."),
 ];
 
-/// Where the sessions spent their time: all of it, what is unaccounted for, then events by
-/// descending time.
+/// How the sessions spent their time: all of it, the unaccounted part, then events by descending
+/// time.
 pub fn database_time(findings: &RunFindings) -> Table {
     let mut table = Table::new("database-time", "Database time", EVENTS);
     if let Some(db_time) = &findings.db_time {
@@ -130,7 +130,8 @@ pub fn database_time(findings: &RunFindings) -> Table {
     table.on_screen(WAITS)
 }
 
-/// Waits that took time; of a part, what took none too, for another part may have some.
+/// Returns the waits that took time. For a part of the run it also returns those that did not,
+/// since they may have taken time in another part.
 fn listed(findings: &RunFindings) -> impl Iterator<Item = &Wait> {
     findings.waits.iter().filter(|wait| wait.time_ns > 0 || findings.is_part)
 }
@@ -142,8 +143,8 @@ fn wait_cells(wait: &Wait) -> Row {
     row![&wait.event, waits, wait.time_ns, mean, share, wait.average_active, wait.class]
 }
 
-/// What the processors gave, inside waits too: a wait for a read holds the processor time of the
-/// system call.
+/// Describes the processor time, also inside waits: a wait for a read includes the processor time
+/// of the system call.
 fn processor(db_time: &DbTime) -> String {
     format!(
         "sessions: CPU {}, {} of it inside waits; run queue {}, {} inside waits · background CPU \
@@ -156,7 +157,7 @@ fn processor(db_time: &DbTime) -> String {
     )
 }
 
-/// Events of the background processes, which are not in the database time.
+/// Events of the background processes, which are not part of the database time.
 pub fn background(findings: &RunFindings) -> Table {
     let role = text("role", "role", "Which process.");
     let columns: Vec<Heading> = [role].into_iter().chain(EVENTS.iter().cloned()).collect();
@@ -194,7 +195,7 @@ pub fn classes(findings: &RunFindings) -> Table {
     )
 }
 
-/// Requests in both directions, with the heading of what sent or got them.
+/// Table of requests in both directions. `of` is the heading of what sent or received them.
 fn transfers(name: &'static str, title: &'static str, of: Heading, all: &[Transfers]) -> Table {
     let numbers = [
         count("read_iops", "reads/s", "Reads a second."),
@@ -238,7 +239,7 @@ pub fn disks(findings: &RunFindings) -> Table {
     transfers("io-disks", "I/O by disk", disk, &findings.disks).on_screen(DISKS)
 }
 
-/// The range of rates of many disks; none when a screen shows each.
+/// Describes the range of rates of many disks; `None` if a screen shows each disk.
 pub fn range_of_disks(disks: &[Transfers]) -> Option<String> {
     let range = |rate: fn(&Transfers) -> Option<Estimate>| {
         let mut rates: Vec<f64> = disks.iter().filter_map(rate).map(|iops| iops.value).collect();
@@ -275,7 +276,7 @@ const LEDGER: &[Heading] = &[
     text("plan", "plan", "How the database executes the statement that causes it."),
 ];
 
-/// The three accounts of a window side by side.
+/// Table with the three accounts of a window side by side.
 pub fn ledger(findings: &RunFindings) -> Table {
     let planned = findings.ledger.iter().any(|row| row.plan.is_some());
     let columns = if planned { LEDGER } else { &LEDGER[..LEDGER.len() - 1] };
@@ -325,7 +326,7 @@ const LATENCY_COLUMNS: &[Heading] = &[
     quantile(9_999, "ns_p9999", "p99.99", "99.99 % take no longer."),
 ];
 
-/// A quantile, given in ten-thousandths: 9,990 is p99.9.
+/// Column of a quantile, which is given in ten-thousandths: 9,990 is p99.9.
 const fn quantile(
     share: u16,
     key: &'static str,
@@ -335,7 +336,7 @@ const fn quantile(
     column(key, heading, NS, Merge::Quantile(share), doc)
 }
 
-/// A quantile that so few samples do not bound is a dash.
+/// Table of latencies. A quantile that has too few samples to be bounded is a dash.
 pub fn latencies(findings: &RunFindings) -> Table {
     let mut table = Table::new("latencies", "Latencies", LATENCY_COLUMNS);
     for row in &findings.latencies {
@@ -402,7 +403,7 @@ pub fn efficiency(findings: &RunFindings) -> Table {
     Table::new("efficiency", title, EFFICIENCY).with(findings.efficiency.iter().map(row))
 }
 
-/// Little's law, and efficiency against a calibration, for a terminal.
+/// Describes Little's law, and efficiency compared with a calibration, for a terminal.
 pub fn sentences(findings: &RunFindings) -> Vec<String> {
     let law = findings.littles_law.iter().map(|law| {
         format!(
@@ -423,7 +424,8 @@ pub fn sentences(findings: &RunFindings) -> Vec<String> {
     law.chain(calibration).collect()
 }
 
-/// `reads of all disks 97 % of its most random reads a second`, `median single-block read 1.3×`.
+/// Formats a row such as `reads of all disks 97 % of its most random reads a second` or `median
+/// single-block read 1.3×`.
 fn against(row: &Efficiency) -> String {
     let title = begun_small(&row.title);
     if row.unit == "ns" {
@@ -433,7 +435,7 @@ fn against(row: &Efficiency) -> String {
     format!("{title} {} of its {calibrated}", percent(row.ratio.value))
 }
 
-/// A title with its first letter in lower case, for use within a sentence.
+/// Returns a title with its first letter in lower case, for use within a sentence.
 fn begun_small(title: &str) -> String {
     let mut letters = title.chars();
     let first = letters.next().map(|letter| letter.to_lowercase().to_string());

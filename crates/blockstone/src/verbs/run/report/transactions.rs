@@ -11,7 +11,7 @@ use blockstone_report::{Detail, Section};
 
 use super::tables::measure;
 
-/// What they are, and what one cost.
+/// Returns sections with the transactions and the cost of one.
 pub fn sections(transactions: &Transactions) -> [Section; 2] {
     [
         Section::new("transactions", "Transactions").with([kinds(transactions)]).about(

@@ -8,7 +8,7 @@ use blockstone_size::need::Need;
 
 use super::super::Sized;
 
-/// For how much of the time the need is at least this.
+/// Charts the share of the time for which the need is at least a given rate.
 pub fn durations(sized: &Sized, need: &Need) -> Chart {
     let all: f64 = need.durations.iter().map(|it| it.1).sum();
     let mut passed = 0.0;
@@ -30,13 +30,13 @@ pub fn durations(sized: &Sized, need: &Need) -> Chart {
     }
 }
 
-/// The hours of the week, the more the stronger.
+/// Charts the hours of the week, darker for a larger need.
 pub fn hours(need: &Need) -> Chart {
     let most = need.week.peak().map_or(1.0, |it| it.0.max(f64::MIN_POSITIVE));
     let cell = |(hour, value): (usize, &Option<f64>)| {
         let value = (*value)?;
         let (day, of_day) = day_and_hour(hour);
-        // The first day stands at the top.
+        // The first day is at the top.
         let row = (WEEKDAYS.len() - 1 - day) as f64;
         let text = format!("{}: {} IOPS", name(hour), thousands(value.round() as i64));
         Some(HeatCell {

@@ -1,4 +1,4 @@
-//! Tables of a need and its hardware.
+//! Tables of a need and of the hardware for it.
 
 use crate::verbs::size::rules::RunOfNeed;
 use blockstone_base::database::LOAD_STATEMENT;
@@ -19,7 +19,7 @@ use blockstone_size::{Observation, Percentiles, Snapshot};
 use super::super::Sized;
 use super::units;
 
-/// Intervals of the largest load that are listed, and statements of each.
+/// Number of intervals with the largest load that are listed, and of statements of each.
 const PEAKS: usize = 5;
 const STATEMENTS: usize = 5;
 const SOURCES_ON_SCREEN: usize = 20;
@@ -208,7 +208,7 @@ pub fn verified(run: &RunOfNeed) -> Table {
     table.with(curve)
 }
 
-/// The intervals of the largest load, the largest first.
+/// Returns the intervals with the largest load, the largest first.
 fn largest(sized: &Sized) -> Vec<(f64, &Snapshot)> {
     let snapshots = sized.databases.iter().flat_map(|it| &it.snapshots);
     let question = &sized.question;
@@ -237,7 +237,7 @@ pub fn peaks(sized: &Sized) -> Table {
     Table::new("peaks", "Intervals of the largest load", PEAKS_OF).with(rows)
 }
 
-/// What the database names as its largest statements in these intervals.
+/// Lists the statements that the database names as its largest in these intervals.
 pub fn statements(sized: &Sized) -> Table {
     let mut table = Table::new("statements", "Statements in these intervals", STATEMENTS_OF);
     for (_, snapshot) in largest(sized) {

@@ -1,4 +1,4 @@
-//! What is known of the units of an answer beside their ceilings: latency, price, failures, and a
+//! Properties of the units of an answer besides their ceilings: latency, price, failures, and a
 //! disk by its mechanics.
 
 use blockstone_base::row;
@@ -37,7 +37,7 @@ pub fn words(sized: &Sized, args: &SizeArgs) -> Vec<String> {
         .collect()
 }
 
-/// A disk whose mechanics are stated, by how much of it is used and by allocation unit.
+/// Shows a disk whose mechanics are stated, by the share of it that is used and by allocation unit.
 pub fn mechanics(hardware: &Hardware) -> Option<Section> {
     let unit = &hardware.unit;
     let disk = unit.mechanics()?;
@@ -59,7 +59,7 @@ pub fn mechanics(hardware: &Hardware) -> Option<Section> {
     ]))
 }
 
-/// What each of the units that there are has to do.
+/// States the load of each of the units that exist.
 fn each_does(hardware: &Hardware, args: &SizeArgs) -> Option<String> {
     let units = args.hardware.units.filter(|_| !args.asks_what_is_carried())?;
     let each = |it: &blockstone_size::hardware::Ceiling| {
@@ -69,7 +69,7 @@ fn each_does(hardware: &Hardware, args: &SizeArgs) -> Option<String> {
     Some(format!("Each of {} has to do {}.", thousands(units as i64), all.join(", ")))
 }
 
-/// Units that fail in a year.
+/// States how many units fail in a year.
 fn failures(hardware: &Hardware, args: &SizeArgs) -> Option<String> {
     let mtbf_h = hardware.unit.mtbf_h?;
     let units = args.hardware.units.unwrap_or(hardware.answer.units);
@@ -83,7 +83,7 @@ fn failures(hardware: &Hardware, args: &SizeArgs) -> Option<String> {
     ))
 }
 
-/// What a queue, or a measured curve, says of the units.
+/// States the latency of the units, by a queue or a measured curve.
 fn latency(hardware: &Hardware) -> Option<String> {
     if let Some(headroom) = hardware.headroom {
         let measured = format!(
@@ -108,7 +108,7 @@ fn latency(hardware: &Hardware) -> Option<String> {
     ))
 }
 
-/// The p99 that the curve promises at the load of one unit.
+/// States the p99 that the curve predicts at the load of one unit.
 fn at_load(it: &Predicted) -> String {
     let iops = |iops: f64| thousands(iops.round() as i64);
     let time = |seconds: f64| format_ns(seconds * 1e9);
@@ -130,7 +130,7 @@ fn at_load(it: &Predicted) -> String {
     }
 }
 
-/// What the units cost, and what of them is bought for another ceiling than their capacity.
+/// States what the units cost, and how much of it is spent on a ceiling other than their capacity.
 fn money(hardware: &Hardware) -> Option<String> {
     let usd = |usd: f64| format!("{} USD", thousands(usd.round() as i64));
     let mut parts = Vec::new();

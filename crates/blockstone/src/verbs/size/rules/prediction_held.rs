@@ -1,4 +1,4 @@
-//! A run of the load that a need predicted.
+//! A run of the load that was predicted from a need.
 
 use blockstone_base::rule::{About, Judgement, RuleOf};
 use blockstone_base::stats::Estimate;
@@ -26,7 +26,7 @@ const ABOUT: About = About {
 pub(super) const RULE: RuleOf<NeedFindings> =
     RuleOf::new(&ABOUT, |found| found.run.as_ref().map_or_else(Judgement::not_applicable, check));
 
-/// Two rates are the same within this, whatever their intervals.
+/// Two rates that differ by less than this are equal, whatever their intervals.
 const EQUAL_WITHIN: f64 = 0.02;
 
 fn check(run: &RunOfNeed) -> Judgement {

@@ -1,4 +1,4 @@
-//! The rules on a need for hardware, and on a run that is held against it.
+//! The rules on a need for hardware, and on a run that is compared with it.
 
 use blockstone_base::rule::judge;
 use blockstone_base::verdict::{Outcome, Verdict};

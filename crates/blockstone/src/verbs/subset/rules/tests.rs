@@ -1,4 +1,4 @@
-//! The rule on orphans passes, fails, warns and is left open.
+//! The rule on orphans passes, fails, warns and is inconclusive.
 
 use blockstone_base::rule::judge;
 use blockstone_base::verdict::{Outcome, Verdict};

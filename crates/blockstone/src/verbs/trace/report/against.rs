@@ -1,5 +1,5 @@
-//! Two traces side by side. Each is one observation: differences are of these executions, and have
-//! no interval.
+//! Two traces side by side. Each is one observation: differences apply to these executions, and
+//! have no interval.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +63,6 @@ const STATEMENTS: &[Heading] = &[
     text("text", "text", "Its beginning.").answer(),
 ];
 
-/// Names of its tables.
 pub const TABLES: &[&str] = &["components", "statements"];
 
 pub fn report(a: &Input, b: &Input, names: &[String; 2]) -> Report {
@@ -113,7 +112,7 @@ fn side(input: &Input, files: &str) -> SideKeys {
     }
 }
 
-/// Time and calls on each side; nothing where that side has none of it.
+/// Time and calls on each side; `None` if that side has none.
 type Sides = [Option<(f64, f64)>; 2];
 
 fn row(name: &str, sides: Sides) -> Row {
@@ -155,7 +154,7 @@ fn statements(a: &Trace, b: &Trace) -> Table {
     for (side, trace) in [a, b].into_iter().enumerate() {
         for Statement { id, text, ns, executions, .. } in &trace.statements {
             let held = all.entry(id).or_insert(([None, None], text));
-            // A recursive statement may be there at several depths.
+            // A recursive statement may occur at several depths.
             let before = held.0[side].unwrap_or((0.0, 0.0));
             held.0[side] = Some((before.0 + ns, before.1 + executions));
         }

@@ -7,11 +7,11 @@ use blockstone_trace::{Component, Histogram, Trace};
 
 use super::words;
 
-/// Components that a chart has room for.
+/// Most components that a chart has room for.
 const COMPONENTS_MAX: usize = 6;
 const EVENTS_MAX: usize = 3;
 
-/// Response time by component.
+/// Charts response time by component.
 pub fn profile(trace: &Trace) -> Chart {
     let all = words::by_time(&trace.components);
     let shown = &all[..all.len().min(COMPONENTS_MAX)];
@@ -45,7 +45,7 @@ fn color(component: &Component) -> Color {
     }
 }
 
-/// Calls of the components that took most, by their time.
+/// Charts calls by their time, for the components that took longest.
 pub fn histogram(trace: &Trace) -> Vec<Chart> {
     let all = words::by_time(&trace.components);
     let counted = all.into_iter().filter(|(_, spent)| !spent.histogram.calls.is_empty());

@@ -1,4 +1,4 @@
-//! Keys of the JSON document of `trace`; schema, version and tables are the renderer's.
+//! Keys of the JSON document of `trace`; the renderer adds schema, version and tables.
 
 use blockstone_base::verdict::Verdict;
 use blockstone_record::manifest::End;
@@ -18,23 +18,24 @@ pub struct TraceDocument {
     kind: Option<&'static str>,
     /// Product and release, as written in the trace.
     product: Option<String>,
-    /// From the first to the last instant of the trace; of several sessions, the sum of theirs.
+    /// Time from the first to the last instant of the trace; for several sessions, the sum of
+    /// theirs.
     span_seconds: Option<f64>,
-    /// Response time of all statements, which the profile divides.
+    /// Response time of all statements, which the profile divides into components.
     response_seconds: f64,
-    /// What response time was spent on, the longest first.
+    /// Components of the response time, the longest first.
     profile: Vec<ComponentKeys>,
     /// Components that this kind of log does not contain.
     not_in_log: Vec<AbsentKeys>,
     sessions: Vec<SessionKeys>,
-    /// The longest first.
+    /// Statements, the longest first.
     statements: Vec<StatementKeys>,
     row_sources: Vec<RowSourceKeys>,
     by_file: Vec<ByKeys>,
     by_blocks: Vec<ByKeys>,
     by_object: Vec<ByKeys>,
-    /// Response time that no component explains; negative where clocks overlap. Null where the log
-    /// has durations only.
+    /// Response time that no component explains; negative if clocks overlap. Null if the log has
+    /// durations only.
     unaccounted_seconds: Option<f64>,
     skipped_lines: u64,
     bytes: u64,
@@ -47,22 +48,22 @@ pub struct TraceDocument {
 pub struct ComponentKeys {
     /// `CPU`, a wait event, `storage read`, `storage write`, `lock` or `unaccounted`.
     pub component: String,
-    /// Null where the log does not count calls of this component.
+    /// Null if the log does not count calls of this component.
     pub calls: Option<f64>,
     pub seconds: f64,
-    /// Null where the log has sums of several calls only.
+    /// Null if the log only has sums over several calls.
     pub max_seconds: Option<f64>,
-    /// Clock ticks make it uncertain by this.
+    /// Uncertainty of `seconds` due to clock ticks.
     pub uncertain_seconds: f64,
     bytes: Option<f64>,
     blocks: Option<f64>,
-    /// Calls by their time; where the log has sums only, by the mean of each.
+    /// Calls by their time; if the log only has sums, by the mean of each.
     histogram: Vec<BucketKeys>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct BucketKeys {
-    /// Upper end, a power of two of microseconds; the lower one is half of it.
+    /// Upper end, a power of two of microseconds; the lower end is half of it.
     below_seconds: f64,
     calls: f64,
     seconds: f64,
@@ -86,7 +87,7 @@ struct SessionKeys {
 struct StatementKeys {
     id: String,
     text: String,
-    /// Recursive depth, 0 for what clients sent.
+    /// Recursive depth; 0 for statements sent by clients.
     depth: Option<u32>,
     executions: f64,
     seconds: f64,
@@ -94,7 +95,7 @@ struct StatementKeys {
     logical_reads: Option<f64>,
     physical_reads: Option<f64>,
     components: Vec<ComponentKeys>,
-    /// Parse, execute and fetch, where the log tells them apart.
+    /// Parse, execute and fetch, if the log distinguishes them.
     calls: Vec<CallKeys>,
 }
 
@@ -115,19 +116,19 @@ struct CallKeys {
 struct RowSourceKeys {
     /// Id of the statement.
     statement: String,
-    /// Number of the plan among those of the statement, from 0.
+    /// Number of the plan among the plans of the statement, from 0.
     plan: u32,
     executions: f64,
     id: u32,
-    /// 0 for the first line.
+    /// Id of the parent line; 0 for the first line.
     parent: u32,
     depth: u32,
     operation: String,
     object: Option<u64>,
     rows: f64,
-    /// With the lines below it.
+    /// Time including the lines below it.
     seconds: Option<f64>,
-    /// Without them; null where they do not add up.
+    /// Time excluding the lines below it; null if the times do not add up.
     own_seconds: Option<f64>,
     logical_reads: Option<f64>,
     own_logical_reads: Option<f64>,
@@ -138,8 +139,8 @@ struct RowSourceKeys {
 #[derive(Serialize, JsonSchema)]
 struct ByKeys {
     event: String,
-    /// Number of the file or object, or blocks a call; null for all that were too many to tell
-    /// apart.
+    /// Number of the file or object, or blocks per call; null for all those that were too many to
+    /// distinguish.
     key: Option<u64>,
     calls: f64,
     seconds: f64,
@@ -179,7 +180,7 @@ pub fn unaccounted(components: &words::Components) -> Option<f64> {
     components.get(&Component::Unaccounted).map(|spent| seconds(spent.ns))
 }
 
-/// The components of something, the longest first.
+/// Returns the keys of components, the longest first.
 pub fn profile(components: &words::Components) -> Vec<ComponentKeys> {
     words::by_time(components).into_iter().map(component).collect()
 }

@@ -1,4 +1,4 @@
-//! What would change the response time, and what the storage could do.
+//! Changes that would affect the response time, and the latency that the storage could have.
 
 use blockstone_base::load::{Access, LoadSpec};
 use blockstone_base::row;
@@ -17,13 +17,13 @@ use blockstone_trace::{
 use super::{Asked, has_waits, words};
 use crate::verbs::trace::what_if::Change;
 
-/// Row sources whose disk time is shown.
+/// Most row sources whose disk time is shown.
 const ROWS_MAX: usize = 50;
 const BYTES_PER_MIB: f64 = (1 << 20) as f64;
-/// Arrays that are tried where none is asked for.
+/// Array sizes that are tried if none is requested.
 const ARRAYS: [u32; 2] = [100, 500];
 
-/// A point of a calibration: reads, one load each.
+/// Reads of a calibration, one load each.
 pub struct Measured {
     pub recording: String,
     pub points: Vec<MeasuredRead>,
@@ -36,7 +36,7 @@ pub struct MeasuredRead {
 }
 
 impl Measured {
-    /// The reads of a calibration that no rule condemns.
+    /// Takes the reads of a calibration that no rule condemns.
     pub fn of(recording: String, findings: &Findings) -> Self {
         let stands = findings.points.iter().filter(|point| point.condemned_by.is_empty());
         // Other groups read from memory on purpose, or with the null engine.
@@ -50,7 +50,7 @@ impl Measured {
         Self { recording, points: points.collect() }
     }
 
-    /// Reads of about this size with the fewest in flight: a session waits for one at a time.
+    /// The reads of about this size with the fewest in flight: a session waits for one at a time.
     fn nearest(&self, bytes: f64) -> Option<&MeasuredRead> {
         let distance = |read: &MeasuredRead| (read.load.block_bytes as f64 / bytes).ln().abs();
         self.points.iter().min_by(|a, b| {
@@ -80,7 +80,8 @@ pub fn sections(trace: &Trace, asked: &Asked) -> Vec<Section> {
     sections
 }
 
-/// Why the disk time of row sources is unknown, if that is all it lacks.
+/// The reason why the disk time of row sources is unknown, if the cost of a logical read is all
+/// that is missing.
 pub fn lacks_cost(trace: &Trace, asked: &Asked) -> Option<&'static str> {
     let reads = |row: &RowSource| row.own_physical_reads.is_some_and(|reads| reads > 0.0);
     let lacks = cost(trace, asked).is_none() && trace.row_sources.iter().any(reads);
@@ -90,7 +91,7 @@ pub fn lacks_cost(trace: &Trace, asked: &Asked) -> Option<&'static str> {
     )
 }
 
-/// Time of a logical read, and where it comes from.
+/// Returns the time of a logical read, and the source of that value.
 fn cost(trace: &Trace, asked: &Asked) -> Option<(f64, String)> {
     if let Some(ns) = asked.memory_cost_ns {
         return Some((
@@ -153,7 +154,7 @@ const WHAT_IF: &[Heading] = &[
     text("assumes", "provided that", "What the prediction assumes."),
 ];
 
-/// The predictions, and why some that were asked for cannot be made.
+/// Returns the predictions, and the reasons why some that were requested cannot be made.
 fn what_if(trace: &Trace, asked: &Asked, cost_ns: Option<f64>) -> (Table, Vec<String>) {
     let mut table = Table::new("what-if", "What if", WHAT_IF);
     let mut refused = Vec::new();
@@ -258,12 +259,12 @@ fn is_read(component: &Component) -> bool {
     }
 }
 
-/// How many reads there were and how large each was.
+/// Returns the number of reads and the mean size of each, in bytes.
 fn reads(spent: &Spent, block_bytes: u64) -> Option<(f64, f64)> {
     let block_bytes = block_bytes as f64;
     match (spent.calls, spent.blocks, spent.bytes) {
         (calls, _, Some(bytes)) if calls > 0.0 => Some((calls, bytes / calls)),
-        // Where reads are counted one by one, so are their times.
+        // If reads are counted one by one, so are their times.
         (calls, Some(blocks), _) if calls > 0.0 && blocks > 0.0 && spent.max_ns.is_some() => {
             Some((calls, blocks / calls * block_bytes))
         }

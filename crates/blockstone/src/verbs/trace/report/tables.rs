@@ -1,4 +1,4 @@
-//! The tables: nothing that a chart shows is missing here.
+//! The tables; they contain everything that a chart shows.
 
 use blockstone_base::row;
 use blockstone_base::table::{
@@ -11,13 +11,13 @@ use blockstone_trace::{By, Component, RowSource, Spent, Statement, Trace};
 
 use super::{Asked, words};
 
-/// Characters of a statement in a table.
+/// Characters of a statement that are shown in a table.
 const TEXT_WIDTH: usize = 48;
 const ROWS_MAX: usize = 500;
-/// Components whose histograms stand side by side.
+/// Most components whose histograms are shown side by side.
 const EVENTS_MAX: usize = 5;
 
-/// What a log does not count is not in it.
+/// A value, or the remark that the log does not have it.
 fn known(value: Option<f64>) -> Value {
     value.map_or(Value::Missing(Missing::NotInLog), Value::Number)
 }
@@ -36,7 +36,7 @@ const PROFILE: &[Heading] = &[
     time("uncertain_ns", "±", "By clock ticks of processor time."),
 ];
 
-/// Components, the longest first, and those that this log does not contain.
+/// Lists components, the longest first, and those that this log does not contain.
 pub fn profile(trace: &Trace) -> Table {
     let all = words::response_ns(trace);
     let title = format!("Response time: {}", format_ns(all));
@@ -127,7 +127,7 @@ const CALLS: &[Heading] = &[
     count("misses", "misses", "Of the library cache."),
 ];
 
-/// Of one statement: its calls, its row sources, its components.
+/// Returns the tables of one statement: its calls, its row sources, its components.
 pub fn of_statement(trace: &Trace, statement: &Statement, named: bool) -> Vec<Table> {
     let id = &statement.id;
     let named = Some(statement).filter(|_| named);
@@ -145,7 +145,7 @@ pub fn of_statement(trace: &Trace, statement: &Statement, named: bool) -> Vec<Ta
     vec![calls, sources.only(OF_ONE), spent]
 }
 
-/// Columns where the statement is known from the title.
+/// Columns used if the statement is known from the title.
 const OF_ONE: &[&str] =
     &["operation", "rows", "own_time_ns", "own_physical_reads", "own_logical_reads", "time_ns"];
 
@@ -167,14 +167,13 @@ fn call_rows(statement: &Statement) -> Vec<Row> {
     statement.parts.iter().map(row).collect()
 }
 
-/// The calls of all statements.
 pub fn calls(trace: &Trace) -> Table {
     let mut table = Table::new("calls", "Calls of statements", CALLS);
     table.rows = trace.statements.iter().flat_map(call_rows).take(ROWS_MAX).collect();
     table
 }
 
-/// The calls of all statements together, of clients and recursive ones apart.
+/// Sums the calls of all statements, those of clients and recursive ones separately.
 pub fn overall(trace: &Trace) -> Table {
     let mut table = Table::new("overall", "All statements", CALLS);
     for (name, recursive) in [("non-recursive", false), ("recursive", true)] {
@@ -217,7 +216,7 @@ const COMPONENTS: &[Heading] = &[
     time("uncertain_ns", "±", "By clock ticks of processor time."),
 ];
 
-/// Every component of every statement.
+/// Lists every component of every statement.
 pub fn components(trace: &Trace) -> Table {
     let mut table = Table::new("components", "Components of statements", COMPONENTS);
     for statement in trace.statements.iter().take(ROWS_MAX) {
@@ -230,7 +229,7 @@ pub fn components(trace: &Trace) -> Table {
     table
 }
 
-/// Calls by their time, a column for each of the components that took most.
+/// Counts calls by their time, with a column for each of the components that took longest.
 pub fn histogram(trace: &Trace) -> Table {
     let all = words::by_time(&trace.components);
     let shown: Vec<_> = all
@@ -269,7 +268,7 @@ const TIMES: &[Heading] = &[
     share("share", "share", "Of the time of all executions."),
 ];
 
-/// Executions of all statements by their response time, where the log has single ones.
+/// Counts executions of all statements by response time, if the log has single executions.
 pub fn times(trace: &Trace) -> Table {
     let histograms = trace.statements.iter().map(|statement| &statement.times);
     let (mut calls, mut ns): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
@@ -301,7 +300,6 @@ const HISTOGRAMS: &[Heading] = &[
     share("share", "share", "Of the component's time."),
 ];
 
-/// The histograms of all components.
 pub fn histograms(trace: &Trace) -> Table {
     let mut table = Table::new("histograms", "Histograms of all components", HISTOGRAMS);
     for (component, spent) in words::by_time(&trace.components) {
@@ -356,7 +354,7 @@ fn source_row(row: &RowSource) -> Row {
     ]
 }
 
-/// Of the statements that took most, in their order.
+/// Lists the row sources of the statements that took longest, in the order of these.
 pub fn row_sources(trace: &Trace, asked: &Asked) -> Table {
     let mut table = Table::new("row-sources", "Row sources", SOURCES);
     for statement in trace.statements.iter().take(asked.top) {

@@ -6,7 +6,7 @@ use blockstone_trace::{Component, Kind, Spent, Trace};
 
 pub type Components = BTreeMap<Component, Spent>;
 
-/// Nanoseconds in seconds, rounded to what they were before they were added up.
+/// Converts nanoseconds to seconds, rounded to the precision they had before they were added up.
 pub fn seconds(ns: f64) -> f64 {
     (ns / 1e9 * 1e9).round() / 1e9
 }
@@ -41,7 +41,8 @@ pub fn kind_key(kind: Kind) -> &'static str {
     }
 }
 
-/// What the profile divides: all components together, or the statements where there are none.
+/// Response time that the profile divides: the sum of the components, or of the statements if there
+/// are no components.
 pub fn response_ns(trace: &Trace) -> f64 {
     if trace.components.is_empty() {
         trace.statements.iter().map(|statement| statement.ns).sum()
@@ -50,7 +51,7 @@ pub fn response_ns(trace: &Trace) -> f64 {
     }
 }
 
-/// The longest first, what is left over last.
+/// Sorts components, the longest first and unaccounted time last.
 pub fn by_time(components: &Components) -> Vec<(&Component, &Spent)> {
     let mut all: Vec<_> = components.iter().collect();
     let last = |component: &Component| *component == Component::Unaccounted;
@@ -58,22 +59,22 @@ pub fn by_time(components: &Components) -> Vec<(&Component, &Spent)> {
     all
 }
 
-/// The one that took most, what is left over among them.
+/// Returns the component that took longest, including unaccounted time.
 pub fn greatest(components: &Components) -> Option<(&Component, &Spent)> {
     components.iter().max_by(|a, b| a.1.ns.total_cmp(&b.1.ns))
 }
 
-/// The upper end of a bucket of histograms.
+/// Returns the upper end of a histogram bucket.
 pub fn below_ns(index: usize) -> f64 {
     2_f64.powi(index as i32) * 1e3
 }
 
-/// How often, where that is counted.
+/// Number of calls, if they are counted.
 pub fn calls(spent: &Spent) -> Option<f64> {
     (spent.calls > 0.0).then_some(spent.calls)
 }
 
-/// The longest call, where single calls are known.
+/// Time of the longest call, if single calls are known.
 pub fn max_ns(spent: &Spent) -> Option<f64> {
     spent.max_ns.filter(|_| !spent.is_averaged)
 }

@@ -1,4 +1,4 @@
-//! The rules on traces of statements pass, fail and are left open.
+//! The rules on traces of statements pass, fail and are inconclusive.
 
 use blockstone_base::rule::judge;
 use blockstone_base::verdict::Outcome;

@@ -5,7 +5,7 @@ use blockstone_base::verdict::Weight;
 
 use super::TraceFindings;
 
-/// Lines of other kinds are in every log.
+/// Share of skipped lines that is normal: every log has lines of other kinds.
 const SKIPPED_MAX: f64 = 0.01;
 
 const ABOUT: About = About {

@@ -1,4 +1,4 @@
-//! Response time of a trace that neither processor nor waits explain.
+//! Response time of a trace that neither processor time nor waits explain.
 
 use blockstone_base::rule::{About, Judgement, RuleOf};
 use blockstone_base::units::format_ns;
@@ -6,7 +6,7 @@ use blockstone_base::verdict::Weight;
 
 use super::TraceFindings;
 
-/// What a trace of an idle machine leaves over between its calls.
+/// Share that a trace of an idle machine leaves unaccounted between its calls.
 const SHARE_MAX: f64 = 0.1;
 
 const ABOUT: About = About {

@@ -1,4 +1,4 @@
-//! A MariaDB server that lets everybody in.
+//! A MariaDB server that accepts every client.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 
 use super::{Mode, drip, flood, long_text, stay, zeros};
 
-/// The protocol since 4.1, passwords by plugins, attributes of connections; no TLS.
+/// The protocol since 4.1, passwords by plugins, connection attributes; no TLS.
 const CAPABILITIES: u32 = 0x0018_a201;
 const OK: [u8; 7] = [0, 0, 0, 2, 0, 0, 0];
 const END: [u8; 5] = [0xfe, 0, 0, 2, 0];
@@ -38,7 +38,7 @@ fn error() -> Vec<u8> {
     [&[0xff, 0x15, 0x04][..], b"#28000", &long_text()].concat()
 }
 
-/// A text.
+/// Returns the definition of a text column.
 fn column() -> Vec<u8> {
     const TEXT: u8 = 253;
     let mut body = b"\x03def\0\0\0\x01c\0\x0c".to_vec();
@@ -76,7 +76,7 @@ pub fn serve(stream: &mut TcpStream, mode: Mode, sent: &Sender<Vec<u8>>) -> io::
         let next = sequence.wrapping_add(1);
         match *command {
             QUIT => return Ok(()),
-            // Settings are made, so that questions follow.
+            // Settings succeed, so that queries follow.
             QUERY if text.starts_with(b"SET") || text.starts_with(b"USE") => {
                 stream.write_all(&packet(next, &OK))?;
             }
@@ -86,7 +86,7 @@ pub fn serve(stream: &mut TcpStream, mode: Mode, sent: &Sender<Vec<u8>>) -> io::
     }
 }
 
-/// Wants the password encrypted by a key that is none.
+/// Requests the password encrypted with a malformed key.
 fn asks_for_password(stream: &mut TcpStream) -> io::Result<()> {
     stream.write_all(&greeting("caching_sha2_password"))?;
     let (sequence, _) = read(stream)?;

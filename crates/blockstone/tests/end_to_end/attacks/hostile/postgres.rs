@@ -1,4 +1,4 @@
-//! A PostgreSQL server that lets everybody in.
+//! A PostgreSQL server that accepts every client.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use super::{Mode, drip, flood, long_text, stay, zeros};
 const READY: &[u8] = b"I";
 const TEXT: u32 = 25;
 
-/// Reads the first message, without TLS.
+/// Reads the first message, and declines TLS.
 fn greeted(stream: &mut TcpStream) -> io::Result<()> {
     let mut head = [0; 8];
     stream.read_exact(&mut head)?;
@@ -26,13 +26,13 @@ fn welcome() -> Vec<u8> {
     [message(b'R', &[0; 4]), message(b'K', &[0; 8]), message(b'Z', READY)].concat()
 }
 
-/// Columns of a kind, as a description of rows.
+/// Returns a description of rows, with columns of one kind.
 fn description(columns: i16, described: usize) -> Vec<u8> {
     let column = [&b"c\0"[..], &[0; 6], &TEXT.to_be_bytes(), &[0xff; 2], &[0; 6]].concat();
     message(b'T', &[&columns.to_be_bytes()[..], &column.repeat(described)].concat())
 }
 
-/// A row of `count` values, of which the bytes follow.
+/// Returns a row of `count` values, whose bytes are `values`.
 fn row(count: i16, values: &[u8]) -> Vec<u8> {
     message(b'D', &[&count.to_be_bytes()[..], values].concat())
 }
@@ -74,7 +74,7 @@ pub fn serve(stream: &mut TcpStream, mode: Mode) -> io::Result<()> {
     answer(stream, mode)
 }
 
-/// Answers each request that waits for an answer.
+/// Answers each request that expects an answer.
 fn answer(stream: &mut TcpStream, mode: Mode) -> io::Result<()> {
     loop {
         let mut head = [0; 5];
@@ -84,7 +84,7 @@ fn answer(stream: &mut TcpStream, mode: Mode) -> io::Result<()> {
         stream.read_exact(&mut body)?;
         let said = String::from_utf8_lossy(&body).into_owned();
         let is_simple = head[0] == b'Q';
-        // Settings are made, so that questions follow.
+        // Settings succeed, so that queries follow.
         if is_simple && (said.starts_with("SET") || said.starts_with("BEGIN")) {
             if mode == Mode::WrongKind {
                 stream.write_all(&message(b'T', &[0, 0]))?;
@@ -110,7 +110,7 @@ fn answer(stream: &mut TcpStream, mode: Mode) -> io::Result<()> {
     }
 }
 
-/// The columns of what was asked.
+/// Sends the columns of the requested result.
 fn described(stream: &mut TcpStream, mode: Mode) -> io::Result<()> {
     match mode {
         Mode::HugeCounts => stream.write_all(&description(-1, 1)),

@@ -1,4 +1,4 @@
-//! Each rule on what `check direct` found passes, fails and is left open.
+//! Each rule for the findings of `check direct` passes, fails and is inconclusive.
 
 use blockstone_base::Capability;
 use blockstone_base::load::SyncFlag;
@@ -26,7 +26,7 @@ fn nothing() -> DirectFindings {
     }
 }
 
-/// A path on which overwrites of 512 bytes have this class.
+/// Findings for a path on which overwrites of 512 bytes have this class.
 fn path(class: Class, promised: Option<bool>) -> DirectFindings {
     let cell = |shape, class, promised| Cell {
         operation: Operation::Overwrite,

@@ -1,4 +1,4 @@
-//! Each rule on what `check durability` found passes, fails and is left open.
+//! Each rule for the findings of `check durability` passes, fails and is inconclusive.
 
 use blockstone_base::rule::judge;
 use blockstone_base::verdict::Outcome;

@@ -1,4 +1,4 @@
-//! The rule on what `check write-order` found passes, fails and is left open.
+//! The rule for the findings of `check write-order` passes, fails and is inconclusive.
 
 use blockstone_base::Capability;
 use blockstone_base::verdict::Outcome;

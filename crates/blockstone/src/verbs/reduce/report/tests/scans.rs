@@ -1,4 +1,4 @@
-//! Small generated data, counted for real.
+//! Small generated data sets that are really counted.
 
 use std::sync::LazyLock;
 
@@ -17,7 +17,7 @@ use blockstone_reduce::scanned::{FileState, Scanned, ScannedFile, Skipped};
 
 use crate::verbs::reduce::rules::{self, ScanCase};
 
-/// Findings with what was scanned.
+/// Findings, and the files that were scanned.
 #[derive(Clone)]
 pub struct Scan {
     pub findings: Findings,
@@ -25,9 +25,9 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// All of them, by name.
+    /// Returns all scans, by name.
     pub fn all() -> &'static [(&'static str, Self)] {
-        // To generate and count them takes seconds.
+        // Generating and counting them takes seconds.
         static ALL: LazyLock<Vec<(&str, Scan)>> = LazyLock::new(|| {
             vec![
                 ("reduce-few", few()),
@@ -41,13 +41,13 @@ impl Scan {
         &ALL
     }
 
-    /// One of them.
+    /// Returns the scan of this name.
     pub fn of(name: &str) -> Self {
         Self::all().iter().find(|(known, _)| *known == name).unwrap().1.clone()
     }
 }
 
-/// Four files that share, repeat and displace; pages of a known format, not all read.
+/// Four files with shared, repeated and displaced blocks; pages of a known format, not all read.
 fn few() -> Scan {
     let original = pages(1, 160, 3);
     let mut clone = original.clone();
@@ -81,7 +81,7 @@ fn few() -> Scan {
     scan
 }
 
-/// One file, no known format, everything read.
+/// One file without a known format, read in full.
 fn one() -> Scan {
     let mut data = pages(5, 200, 2);
     data.extend(vec![0; 100 * 8192]);
@@ -91,7 +91,7 @@ fn one() -> Scan {
     count(plan, &[("/srv/oradata/users01.dbf", data)])
 }
 
-/// As many as a small cluster has; a third of each is in the file before it.
+/// As many files as a small cluster has; a third of each is in the file before it.
 fn many() -> Scan {
     let file = |index: u64| {
         let mut data = pages(index, 8 + index % 16, 3);
@@ -106,7 +106,7 @@ fn many() -> Scan {
     count(plan(true), &named)
 }
 
-/// Too little memory for all contents.
+/// A scan with too little memory for all contents.
 fn sampled() -> Scan {
     let data = pages(11, 3000, 3);
     let mut plan = plan(false);
@@ -115,7 +115,7 @@ fn sampled() -> Scan {
     count(plan, &[("/data/a.dat", data.clone()), ("/data/b.dat", data)])
 }
 
-/// Not a byte.
+/// A scan of no data at all.
 fn empty() -> Scan {
     let mut scan = count(plan(false), &[]);
     scan.scanned.ended_by = Some("nothing was found to read".to_owned());
@@ -146,7 +146,7 @@ fn pages(seed: u64, count: u64, fill: usize) -> Vec<u8> {
     data
 }
 
-/// Other log positions in the same pages.
+/// Writes other log positions into the same pages.
 fn restamp(data: &mut [u8], lsn: u8) {
     data.chunks_mut(8192).for_each(|page| page[8..12].fill(lsn));
 }
@@ -205,7 +205,7 @@ fn count(plan: Plan, files: &[(&str, Vec<u8>)]) -> Scan {
     Scan { findings, scanned: scanned(files, name) }
 }
 
-/// The costs under the names of the format above, which no registry knows.
+/// The costs under the names of the format above, which is not in any registry.
 fn field_costs(findings: &Findings) -> Vec<FieldCost> {
     let grid = findings.primary().grid;
     let under = |mask: Mask| {
