@@ -2,7 +2,7 @@
 //! a database is watched too, phases without and with noise alternate.
 //!
 //! This crate is independent of the command line, judging and rendering: it takes [`Settings`] and
-//! creates a recording. [`prepare`] checks everything that can be checked before anything is
+//! creates a recording. [`prepare()`] checks everything that can be checked before anything is
 //! written; [`Prepared::run`] writes.
 //!
 //! ```no_run

@@ -109,7 +109,7 @@ pub const fn quotient(
 }
 
 /// Makes a column whose values can only be derived from the whole interval: the number of distinct
-/// things, the most frequent observation, a quantile of rows without a [`Spread`].
+/// things, the most frequent observation, a quantile of rows without a [`Spread`](super::Spread).
 pub const fn unmerged(
     key: &'static str,
     heading: &'static str,
