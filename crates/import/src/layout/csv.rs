@@ -16,7 +16,8 @@ use super::facts::SECOND;
 pub const CSV: Layout = Layout { name: "CSV of loads", recognises: is_it, read };
 
 fn is_it(head: &str) -> bool {
-    let head = head.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let is_data = |line: &&str| !line.trim().is_empty() && !line.starts_with('#');
+    let head = head.lines().find(is_data).unwrap_or_default();
     let Ok(mut records) = csv::records(head, Dialect::Loose) else { return false };
     records.next().is_some_and(|(_, names)| {
         let has = |name: &str| names.iter().any(|known| known == name);

@@ -286,7 +286,12 @@ fn a_csv_has_totals_rates_and_levels_by_their_names() {
     assert_eq!(first.totals.get("cpu_ns"), Some(600e9));
     assert_eq!(first.totals.get("cores"), Some(4.0));
     assert_eq!(second.totals.get("read_ios"), None);
+    let text = "# from the monitor\n\ntime,reads_per_s,database\n2024-05-14,7,\"a, b\"\n\
+                # restarted\n2024-05-15,8,\"a, b\"\n2024-05-16,9,";
+    let commented = read_one(text);
+    assert_eq!((commented.intervals.len(), commented.database.name.as_str()), (1, "a, b"));
     for (text, part) in [
+        ("time,reads_per_s\n2024-05-14,\"7\n2024-05-15,8\n", "line 2: a quote is not closed"),
         ("time,reads_per_s,speed\n", "line 1: no column is called \"speed\""),
         ("time,reads_per_s\n2024-05-14,7\n2024-05-15,x\n", "line 3: reads_per_s \"x\""),
         ("time,reads_per_s\n14.05.2024,7\n", "line 2: \"14.05.2024\" is no time"),
