@@ -1,23 +1,23 @@
-//! Comma-separated values that users bring.
+//! Reader for comma-separated values from users.
 
 pub use csv::StringRecord;
 use csv::{ReaderBuilder, Trim};
 
-/// Maximum number of commas in a line; no table has as many columns.
+/// Maximum number of commas in a line, far above the number of columns of any table.
 const COMMAS_MAX: usize = 16 << 10;
 
-/// What is data in a file, besides fields and commas.
+/// Treatment of blanks and comments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// Blanks around fields.
+    /// Blanks around fields are data, and so is a leading `#`.
     Strict,
-    /// Neither these nor lines that begin with `#`.
+    /// Blanks around fields and lines that begin with `#` are ignored.
     Loose,
 }
 
-/// The records of `text`, each with the number of its first line, from 1. Empty lines are skipped,
-/// and records may differ in length. Fails with the number of the line and the reason if a quote is
-/// not closed or a line has too many fields.
+/// Returns the records of `text`, each with the number of its first line, from 1. Empty lines are
+/// skipped, and records may differ in length. Fails with the number of the line and the reason if a
+/// quote is not closed or a line has too many fields.
 pub fn records(
     text: &str,
     dialect: Dialect,
@@ -29,8 +29,8 @@ pub fn records(
     if let Some((at, _)) = lines().find(|(_, line)| commas(line) > COMMAS_MAX) {
         return Err((at + 1, "it has too many fields"));
     }
-    // Quotes that are closed, and doubled ones, are even in number. The crate would take the rest
-    // of the file for one field.
+    // An odd number of quotes means that one is not closed. The crate reports no error for that and
+    // reads the rest of the file as one field.
     let odd =
         |(_, line): &(usize, &str)| line.bytes().filter(|byte| *byte == b'"').count() % 2 == 1;
     if lines().filter(odd).count() % 2 == 1 {
@@ -40,14 +40,14 @@ pub fn records(
     let trim = if is_loose { Trim::All } else { Trim::None };
     let mut builder = ReaderBuilder::new();
     builder.has_headers(false).flexible(true).trim(trim).comment(is_loose.then_some(b'#'));
-    // Text is UTF-8 and records may have any length, so that no record is an error.
+    // Records cannot fail: the text is UTF-8, and their lengths may differ.
     let records = builder.from_reader(text.as_bytes()).into_records().map_while(Result::ok);
     Ok(records.filter_map(move |record| {
         let (byte, line) = record.position().map_or((0, 1), |it| (it.byte(), it.line()));
-        // The position is before the empty lines and comments that the record follows.
+        // A position precedes the empty lines and comments before its record.
         let mut rest = text.get(byte as usize..).unwrap_or_default().lines();
         let skipped = rest.position(|line| !line.is_empty() && !is_comment(line));
-        // The crate takes a comment at the end of the text for an empty record.
+        // The crate returns an empty record for a comment at the end of the text.
         Some((line as usize + skipped?, record))
     }))
 }

@@ -89,7 +89,7 @@ pub struct Judgement {
     pub cause: Option<String>,
     /// Advice more precise than the rule's.
     pub next: Option<String>,
-    /// False if the rule does not apply to these findings; then there is no verdict.
+    /// Whether the rule applies to these findings. If it does not, no verdict is given.
     pub applies: bool,
 }
 

@@ -303,7 +303,7 @@ pub fn trend(ticks: &[(u64, u64)]) -> Option<Trend> {
     Some(Trend { change_ratio: (second - first) / level, deviate: score / spread })
 }
 
-/// Returns standard deviation ÷ mean; zero if there is no mean.
+/// Returns standard deviation ÷ mean; zero if `values` is empty or the mean is zero.
 pub fn coefficient_of_variation(values: &[f64]) -> f64 {
     let Some(centre) = mean(values) else { return 0.0 };
     if centre.value == 0.0 { 0.0 } else { variance(values, centre.value).sqrt() / centre.value }

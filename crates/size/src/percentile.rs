@@ -64,7 +64,7 @@ impl Percentiles {
     }
 }
 
-/// Returns why there is no percentile of this many values, if they are too few.
+/// Returns the reason that a percentile cannot be estimated, if there are too few values.
 pub fn too_few(samples: usize, share: f64) -> Option<String> {
     let needed = (ABOVE_MIN / (1.0 - share) - 1e-9).ceil() as usize;
     let percent = (share * 100.0).round();

@@ -156,7 +156,8 @@ fn cell(columns: &[Heading], index: usize, parts: &Parts<'_>, slices: &[(f64, &[
     merged.into()
 }
 
-/// Returns the number in each slice, zero if there is no such row or nothing happened.
+/// Returns the number in each slice. A slice without the row, or in which nothing happened, counts
+/// as zero.
 fn numbers(index: usize, parts: &Parts<'_>) -> Result<Vec<f64>, Missing> {
     has_numbers(index, parts)?;
     let number = |(place, (_, row)): (usize, &(f64, Option<&Row>))| match row.map(|row| &row[index])

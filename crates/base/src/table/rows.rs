@@ -9,7 +9,7 @@ use super::{Heading, Row, Table};
 pub trait Rows: Into<Row> {
     const COLUMNS: &'static [Heading];
 
-    /// A table of these rows.
+    /// Creates a table of these rows.
     fn table(
         name: &'static str,
         title: &'static str,
@@ -19,7 +19,7 @@ pub trait Rows: Into<Row> {
     }
 }
 
-/// The key of a field: its name, also of one such as `r#while`.
+/// Returns the key of a field: its name, without the prefix of a raw identifier such as `r#while`.
 pub const fn key(field: &'static str) -> &'static str {
     match field.as_bytes() {
         [b'r', b'#', ..] => field.split_at(2).1,
@@ -27,14 +27,15 @@ pub const fn key(field: &'static str) -> &'static str {
     }
 }
 
-/// The documentation of a field, of lines that each begin with a blank.
+/// Trims the documentation of a field, whose lines begin with a blank.
 pub const fn sentence(doc: &'static str) -> &'static str {
     doc.trim_ascii()
 }
 
 /// Declares a struct whose fields are the columns of a table. The documentation of a field is that
-/// of its column; its name is the key in JSON and CSV, unit last. What makes the heading is one of
-/// the functions for columns (`text`, `count`, `bytes`, `time`, …) without key and documentation.
+/// of its column; its name is the key in JSON and CSV, unit last. The heading is created by one of
+/// the functions for columns (`text`, `count`, `bytes`, `time`, …), which here take neither the key
+/// nor the documentation.
 ///
 /// ```
 /// use blockstone_base::rows;

@@ -191,7 +191,7 @@ fn observed(args: &SizeArgs, question: &Question, context: &Context) -> Result<O
     Ok((sources, databases, Some(need), demand))
 }
 
-/// Explains why there is no need.
+/// Returns the reason that no need can be derived.
 fn nothing(observations: &[Observation], question: &Question) -> &'static str {
     let known = observations.iter().any(|it| it.hardware_iops(1.0).is_some());
     match (observations.is_empty(), known) {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json, json};
 use super::terminal::is_obeyed;
 use crate::report::Report;
 
-/// The document of the newest version.
+/// Returns the document in its newest version.
 pub fn document(report: &Report) -> Json {
     let mut document = Map::new();
     let schema = schema::title(&report.verb, report.version);
@@ -44,7 +44,7 @@ pub fn document(report: &Report) -> Json {
     Json::Object(document)
 }
 
-/// The document of the version before the newest; the newest if there is no other.
+/// Returns the document in the version before the newest, or in version 1 if that is the newest.
 pub fn earlier(report: &Report) -> Json {
     match (report.earlier, document(report)) {
         (Some(earlier), Json::Object(newest)) => {
@@ -58,8 +58,8 @@ pub fn earlier(report: &Report) -> Json {
     }
 }
 
-/// A cell is null where nothing happened that a number could describe, and where a number is not
-/// finite. From version 2 on, it says so.
+/// Replaces null by a reason. A cell is null if nothing happened that a number could describe, or
+/// if the number is not finite.
 fn explain_nulls(part: &mut Json) {
     match part {
         Json::Null => *part = json!({ "unmeasured": Missing::Nothing.word() }),

@@ -109,7 +109,7 @@ fn ratios(findings: &Findings) -> String {
     format!("compression {compression} = reduction {reduction}; dedup would be {dedup}")
 }
 
-/// Explains why there is no ratio.
+/// Returns the reason that the reduction ratio is undefined.
 fn no_ratio(grid: &GridFigures) -> &'static str {
     if grid.blocks == 0 {
         "No ratio: there is no block to count"

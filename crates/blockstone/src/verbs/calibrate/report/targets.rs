@@ -70,9 +70,9 @@ fn headline<'a>(findings: &'a Findings, name: &str, group: Group) -> Option<&'a 
     chosen.or_else(|| select::group(findings, group).last())
 }
 
-/// Returns the target whose random reads take the longest, if that is beyond chance: the intervals
-/// at the headline do not overlap, or it is the slowest in all points of random reads, and there
-/// are so many points that equal targets would rarely have the same order in all of them.
+/// Returns the target with the slowest random reads if the difference is significant: its interval
+/// at the headline does not overlap that of the fastest, or it is the slowest at every point of
+/// random reads, which for equal targets would happen in less than 2.5 % of measurements.
 fn slowest(findings: &Findings) -> Option<&TargetShare> {
     let shares = &random_reads(findings)?.targets;
     let (fastest, slowest) = extremes(shares)?;

@@ -41,7 +41,7 @@ fn a_ratio_of_little_that_is_eligible_is_condemned() {
     assert!(failed.evidence.contains("of b (1 of 2 runs)"), "{failed:?}");
     let unknown = OffloadRun { returned_bytes: None, ..run("a", 100, 0) };
     assert_eq!(judged(rule, vec![unknown]).outcome, Outcome::Inconclusive);
-    // If nothing is eligible, there is no ratio.
+    // The ratio is undefined if nothing is eligible.
     assert_eq!(judged(rule, vec![run("a", 0, 0)]).outcome, Outcome::Inconclusive);
 }
 
