@@ -5,8 +5,8 @@ use std::io;
 use std::path::Path;
 
 use blockstone_report::render::json::schema::Document;
+use blockstone_servers::without_password;
 use blockstone_sys::output;
-use blockstone_target::without_password;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;

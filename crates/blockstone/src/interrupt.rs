@@ -50,7 +50,7 @@ impl Interrupt {
             if asked.forever().next().is_some() {
                 loop {
                     thread::sleep(PATIENCE);
-                    blockstone_target::hang_up();
+                    blockstone_servers::hang_up();
                 }
             }
         };

@@ -64,7 +64,7 @@ pub fn main() -> ExitCode {
         process::keep_private();
     }
     let run = || (asked.verb.run)(&asked.options, &asked.context);
-    let ended = blockstone_target::without_panics(run).map_err(Into::into).flatten();
+    let ended = blockstone_servers::without_panics(run).map_err(Into::into).flatten();
     let exit = ended.unwrap_or_else(|error| {
         asked.context.printer.error(&error);
         Exit::CouldNotRun

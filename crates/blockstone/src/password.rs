@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use blockstone_target::{password, without_password};
+use blockstone_servers::{password, without_password};
 use clap::{Args, ValueHint};
 
 use crate::purpose::Purpose;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use blockstone_base::rng;
 use blockstone_record::manifest::{End, Manifest};
 use blockstone_record::{Recording, RunDir, RunState};
-use blockstone_target::without_password;
+use blockstone_servers::without_password;
 
 use crate::verb::Global;
 

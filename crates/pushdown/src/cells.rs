@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use blockstone_base::units::Bytes;
 use blockstone_measure::claim::{self, ClaimError};
 use blockstone_measure::scratch;
+use blockstone_servers::SqlError;
+use blockstone_servers::cells::{Cells, CellsSpec, Moved, Session};
 use blockstone_sys::{child, netns, survey};
-use blockstone_target::SqlError;
-use blockstone_target::cells::{Cells, CellsSpec, Moved, Session};
 
 use crate::cards::{Cards, SPAN_S, TABLE, sql_columns};
 pub use query::Query;

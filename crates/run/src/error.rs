@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use blockstone_base::units::Bytes;
-use blockstone_target::IoRefused;
+use blockstone_servers::IoRefused;
 
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -14,7 +14,7 @@ pub enum RunError {
     #[error(transparent)]
     Workload(#[from] blockstone_workload::WorkloadError),
     #[error(transparent)]
-    Target(#[from] blockstone_target::TargetError),
+    Target(#[from] blockstone_servers::TargetError),
     #[error(transparent)]
     Record(#[from] blockstone_record::RecordError),
     #[error(transparent)]

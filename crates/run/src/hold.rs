@@ -13,8 +13,8 @@ use blockstone_measure::hold::{self, Loaded, Progress, Stage, Window};
 use blockstone_measure::{Live, Observer, Rate, Session};
 use blockstone_record::manifest::{Group, Phase, Stop};
 use blockstone_record::{HistogramRow, LatencyClock, RecordError};
-use blockstone_target::live::Teller;
-use blockstone_target::{ScanHow, Target};
+use blockstone_servers::live::Teller;
+use blockstone_servers::{ScanHow, Target};
 use blockstone_workload::noise::{Areas, Noise, NoiseOutcome};
 use blockstone_workload::{Outcome, Parameters, Population, Running, Totals};
 

@@ -5,7 +5,7 @@ use blockstone_base::LatencyHistogram;
 use blockstone_base::load::Op;
 use blockstone_measure::Session;
 use blockstone_record::{HistogramRow, LatencyClock, RecordError};
-use blockstone_target::{Latencies, Target};
+use blockstone_servers::{Latencies, Target};
 use blockstone_workload::{Running, SessionLatencies};
 
 const SECOND_NS: u64 = 1_000_000_000;

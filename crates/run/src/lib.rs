@@ -1,4 +1,5 @@
-//! A run: a workload sent to a target on the user's storage, from settings to a recording.
+//! A run: a workload sent to a target on the user's storage, from settings to a recording; and
+//! [`noise`] alone.
 //!
 //! This crate is independent of the command line, judging and rendering. [`prepare`] checks
 //! everything that can be checked before anything is written; [`Prepared::run`] sets up the target,
@@ -27,7 +28,7 @@ mod hold;
 mod latencies;
 mod loading;
 mod manifest;
-mod noise;
+pub mod noise;
 mod prepare;
 mod reuse;
 mod run;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_measure::{Live, Observer, Rate, Session};
 use blockstone_record::manifest::{Group, Phase, Stop};
-use blockstone_target::registry::Entry;
-use blockstone_target::{Loading, Target, TargetSpec, unless};
+use blockstone_servers::registry::Entry;
+use blockstone_servers::{Loading, Target, TargetSpec, unless};
 
 use crate::error::RunError;
 use crate::files::Files;

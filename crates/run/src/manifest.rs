@@ -8,8 +8,8 @@ use blockstone_measure::Opening;
 use blockstone_record::Parameters as _;
 use blockstone_record::manifest::Manifest;
 use blockstone_record::parameters::{DiskParameter, RunParameters};
-use blockstone_target::registry::Family;
-use blockstone_target::without_password;
+use blockstone_servers::registry::Family;
+use blockstone_servers::without_password;
 use blockstone_workload::{Parameters, Population, checksum, order_entry};
 
 use crate::prepare::Prepared;

@@ -12,18 +12,19 @@ use blockstone_base::units::Bytes;
 use blockstone_measure::claim::{self, ClaimError, Device};
 use blockstone_measure::{capability, scratch};
 use blockstone_record::manifest::NamedCapability;
-use blockstone_sys::{page_cache, survey};
-use blockstone_target::registry::{Entry, Storage};
-use blockstone_target::{
+use blockstone_servers::registry::{Entry, Storage};
+use blockstone_servers::{
     Io, Kept, Place, RedoStress, SCRATCH, TargetSpec, registry, without_password,
 };
+use blockstone_sys::{page_cache, survey};
 use blockstone_workload::noise::NoiseSpec;
 use blockstone_workload::{Defaults, Parameters, Scale};
 
 use crate::error::RunError;
 use crate::files::Files;
+use crate::noise::beside;
 use crate::settings::{DiskSetting, Settings};
-use crate::{noise, reuse, scan};
+use crate::{reuse, scan};
 
 /// Default number of schemas, and of sessions on each.
 const POPULATION: (u32, u32) = (4, 4);
@@ -134,7 +135,7 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, RunError> {
     check_memory(entry, &spec, survey::mem_available_bytes(root))?;
     let mut demand = (entry.demand)(&spec)?.places;
     check_space(settings, &surveys, &demand)?;
-    let noise = noise::spec(settings, entry, &spec, &surveys, &mut files)?;
+    let noise = beside::spec(settings, entry, &spec, &surveys, &mut files)?;
     if let Some(noise) = &noise {
         let more = noise.demand().into_iter();
         demand.iter_mut().zip(more).for_each(|(all, more)| *all = Bytes(all.get() + more.get()));

@@ -6,8 +6,8 @@ use std::path::Path;
 use blockstone_base::identity::{PathKind, StorageTarget};
 use blockstone_base::units::Bytes;
 use blockstone_measure::contents;
+use blockstone_servers::{Kept, TargetSpec};
 use blockstone_sys::survey;
-use blockstone_target::{Kept, TargetSpec};
 
 use crate::error::RunError;
 use crate::settings::Settings;

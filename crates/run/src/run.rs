@@ -11,18 +11,19 @@ use blockstone_measure::claim::ClaimError;
 use blockstone_measure::{Observer, Session, SessionSpec, capability, evidence};
 use blockstone_record::manifest::{End, Group};
 use blockstone_record::parameters::RunParameters;
+use blockstone_servers::live::{Answer, Teller};
+use blockstone_servers::{Description, Target, without_password};
 use blockstone_sys::file::BlockFile;
 use blockstone_sys::thread;
-use blockstone_target::live::{Answer, Teller};
-use blockstone_target::{Description, Target, without_password};
 use blockstone_workload::Parameters;
 use blockstone_workload::noise::Areas;
 
 use crate::error::RunError;
 use crate::hold::{Load, Step, hold};
+use crate::noise::beside;
 use crate::prepare::Prepared;
 use crate::scan::Plan;
-use crate::{loading, manifest, noise};
+use crate::{loading, manifest};
 
 /// Series by kind of run: with or without sampling of the target's sessions, with or without noise.
 static SERIES: [LazyLock<Vec<&Schema>>; 4] = [
@@ -93,7 +94,7 @@ impl Prepared<'_> {
     ) -> Result<(), RunError> {
         // Before the database is set up, so that noise files are not fragmented by it.
         let noise = self.noise.take();
-        let areas = noise.map(|spec| noise::lay_out(session, observer, spec)).transpose()?;
+        let areas = noise.map(|spec| beside::lay_out(session, observer, spec)).transpose()?;
         let target = loading::load(session, observer, self.entry, &self.spec, &mut self.files)?;
         note_capabilities(session, target.as_ref());
         let described = note_description(session, observer, target.as_ref())?;

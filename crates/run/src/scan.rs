@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use blockstone_base::load::{Access, LoadSpec, Op, Pacing};
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_record::manifest::Group;
-use blockstone_target::registry::Entry;
-use blockstone_target::{DirectScan, Io, ReadSize, SCAN_READ_MAX, ScanHow, Scans, TargetSpec};
+use blockstone_servers::registry::Entry;
+use blockstone_servers::{DirectScan, Io, ReadSize, SCAN_READ_MAX, ScanHow, Scans, TargetSpec};
 use blockstone_workload::{Parameters, Population, Scale};
 
 use crate::error::RunError;
@@ -281,7 +281,7 @@ fn check(multiblock: &[u32], matrix: &ScanMatrix, most: u32, block: Bytes) -> Re
 
 #[cfg(test)]
 mod tests {
-    use blockstone_target::registry;
+    use blockstone_servers::registry;
 
     use super::*;
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_record::RunDir;
-use blockstone_target::{Io, Redundancy, TornProtection};
+use blockstone_servers::{Io, Redundancy, TornProtection};
 use blockstone_workload::Wanted;
 use blockstone_workload::noise::NoiseMode;
 

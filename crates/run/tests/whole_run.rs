@@ -12,7 +12,7 @@ use blockstone_measure::{Live, Observer};
 use blockstone_record::manifest::{End, Group, Stop};
 use blockstone_record::{Recording, RunDir};
 use blockstone_run::{DiskSetting, NoiseSetting, RunError, ScanMatrix, Settings, prepare};
-use blockstone_target::{Redundancy, TornProtection};
+use blockstone_servers::{Redundancy, TornProtection};
 use blockstone_testkit::require;
 use blockstone_workload::Wanted;
 use blockstone_workload::noise::NoiseMode;

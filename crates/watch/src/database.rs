@@ -9,9 +9,9 @@ use blockstone_base::column::{Reading, Schema, Unmeasured};
 use blockstone_base::database::STATEMENT_TEXT;
 use blockstone_base::units::Nanos;
 use blockstone_record::manifest::{ProbeInfo, series_of};
+use blockstone_servers::Member;
+use blockstone_servers::monitor::{self, Monitor, Server};
 use blockstone_sys::clock;
-use blockstone_target::Member;
-use blockstone_target::monitor::{self, Monitor, Server};
 
 use crate::WatchError;
 
@@ -240,7 +240,7 @@ impl Poller {
         answer
     }
 
-    fn reconnect_if_gone(&mut self) -> Result<(), blockstone_target::SqlError> {
+    fn reconnect_if_gone(&mut self) -> Result<(), blockstone_servers::SqlError> {
         if self.gone { self.monitor.reconnect() } else { Ok(()) }
     }
 }

@@ -52,7 +52,7 @@ pub enum WatchError {
     #[error(transparent)]
     Record(#[from] blockstone_record::RecordError),
     #[error(transparent)]
-    Database(#[from] blockstone_target::SqlError),
+    Database(#[from] blockstone_servers::SqlError),
     #[error("start a thread: {0}\nhint: ulimit -u and the cgroup's pids.max limit them")]
     Thread(std::io::Error),
     #[error(

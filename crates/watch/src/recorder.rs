@@ -8,8 +8,8 @@ use blockstone_measure::{Opening, capability};
 use blockstone_record::manifest::{End, Group, Manifest, Phase, ProbeInfo, Stop};
 use blockstone_record::parameters::WatchParameters;
 use blockstone_record::{Parameters, RecordError, Recorder};
+use blockstone_servers::monitor::Server;
 use blockstone_sys::{clock, survey};
-use blockstone_target::monitor::Server;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::database::Database;

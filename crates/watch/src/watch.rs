@@ -10,8 +10,8 @@ use blockstone_probe::profile::{self, ProfileSpec};
 use blockstone_probe::{Context, Probe, Roles, Row, Scope, registry};
 use blockstone_probe::{active_set, cached_files};
 use blockstone_record::manifest::{End, ProbeInfo};
+use blockstone_servers::monitor::Server;
 use blockstone_sys::clock::{self, MonotonicClock};
-use blockstone_target::monitor::Server;
 use blockstone_view::History;
 use jiff::tz::TimeZone;
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use blockstone_base::units::Nanos;
-use blockstone_target::{TargetSpec, registry};
+use blockstone_servers::{TargetSpec, registry};
 use blockstone_workload::{Every, Hotspot, Parameters, Schedule, Think, start};
 
 const STEPS: u32 = 20_000_000;

@@ -5,7 +5,7 @@
 //! and `export` are understood, and a value with an expansion is refused.
 
 use blockstone_base::units::{Bytes, Nanos};
-use blockstone_target::RedoStress;
+use blockstone_servers::RedoStress;
 
 use crate::parameters::{Every, Scale, Think};
 use crate::wanted::{HotspotWanted, Wanted};

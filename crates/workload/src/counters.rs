@@ -11,7 +11,7 @@ use blockstone_base::column::{Cell, Reading};
 use blockstone_base::database::{OPERATION, STATEMENTS, TABLE_STEPS, TRANSACTIONS};
 use blockstone_base::histogram::SharedHistogram;
 use blockstone_base::load::Op;
-use blockstone_target::Executed;
+use blockstone_servers::Executed;
 
 /// Names of all kinds of operations: single statements, then transactions, then the steps of a bulk
 /// write.

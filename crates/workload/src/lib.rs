@@ -2,7 +2,7 @@
 //! processor can drive. After Kevin Closson's SLOB, whose parameters keep their names here.
 //!
 //! [`Parameters`] describe what is sent, [`Schedule`] turns them and a seed into each session's
-//! operations, [`start`] runs the sessions on any [`Target`](blockstone_target::Target), and
+//! operations, [`start`] runs the sessions on any [`Target`](blockstone_servers::Target), and
 //! [`noise`] writes alongside them. This crate knows no target by name and records nothing: the
 //! caller reads its counters.
 //!

@@ -6,11 +6,11 @@
 //!
 //! The first quarter of the rows of each schema are customers and the others products, one row per
 //! block; orders have room at the end, see
-//! [`TargetSpec::order_rows`](blockstone_target::TargetSpec).
+//! [`TargetSpec::order_rows`](blockstone_servers::TargetSpec).
 
 use blockstone_base::database::TRANSACTIONS;
 use blockstone_base::rng::Rng;
-use blockstone_target::Statement;
+use blockstone_servers::Statement;
 
 /// Number of transactions of each kind in [`TRANSACTIONS`] per 100 of a session: the smallest
 /// shares that TPC-C allows for all but new orders, which have the rest.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use blockstone_base::database::{STATEMENTS, TABLE_STEPS, TRANSACTIONS};
 use blockstone_base::load::Pacing;
 use blockstone_base::units::{Bytes, Nanos};
-use blockstone_target::ScanHow;
+use blockstone_servers::ScanHow;
 
 use crate::counters::KINDS;
 use crate::order_entry::{self, customers_and_products};

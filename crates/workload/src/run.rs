@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use blockstone_base::LatencyHistogram;
 use blockstone_base::load::{Op, Pacing};
-use blockstone_target::Target;
+use blockstone_servers::Target;
 
 use crate::counters::{self, Counters, SessionLatencies, Totals};
 use crate::parameters::{ParameterError, Parameters};

@@ -10,7 +10,7 @@
 
 use blockstone_base::database::{STATEMENTS, TRANSACTIONS};
 use blockstone_base::rng::{self, Rng};
-use blockstone_target::{Operation, Statement, TableStep};
+use blockstone_servers::{Operation, Statement, TableStep};
 
 use crate::order_entry::{OrderEntry, Place};
 use crate::parameters::{Every, Hotspot, Parameters, Population};

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use blockstone_engine::pacing::{self, Alarm};
+use blockstone_servers::{Canceller, Target, TargetSession};
 use blockstone_sys::clock;
-use blockstone_target::{Canceller, Target, TargetSession};
 use parking_lot::{Condvar, Mutex};
 
 use crate::counters::{Counters, KINDS, Timed};

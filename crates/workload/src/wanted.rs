@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use blockstone_base::load::Pacing;
 use blockstone_base::units::{Bytes, Nanos, positive};
-use blockstone_target::RedoStress;
+use blockstone_servers::RedoStress;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 

@@ -13,7 +13,7 @@ use blockstone_base::column::Reading;
 use blockstone_base::database::TRANSACTIONS;
 use blockstone_base::load::Pacing;
 use blockstone_base::units::Nanos;
-use blockstone_target::{
+use blockstone_servers::{
     Canceller, Executed, Latencies, Operation, Progress, Statement, TableStep, Target, TargetError,
     TargetSession, TargetSpec, registry,
 };

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use blockstone_base::units::Nanos;
-use blockstone_noise::Settings;
 use blockstone_report::render::json::schema::Document;
+use blockstone_run::noise::Settings;
 use blockstone_workload::noise::NoiseMode;
 use clap::{Args, FromArgMatches};
 
@@ -53,7 +53,7 @@ fn run(args: &NoiseArgs, context: &Context) -> Result<Exit> {
     }
     let settings = settings(args, &context.global)?;
     let mut progress = Progress::start(context.printer)?;
-    let prepared = blockstone_noise::prepare(&settings)?;
+    let prepared = blockstone_run::noise::prepare(&settings)?;
     let ran = prepared.run(&mut progress);
     progress.finish();
     finish::finish_recording(&ran?, context)

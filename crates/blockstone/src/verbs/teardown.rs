@@ -1,7 +1,7 @@
 //! `blockstone teardown`: removes the schema that a killed run left in a database server.
 
 use anyhow::{Result, bail};
-use blockstone_target::{registry, without_password};
+use blockstone_servers::{registry, without_password};
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;

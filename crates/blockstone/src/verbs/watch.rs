@@ -24,8 +24,8 @@ use blockstone_record::{End, Recording, TICKS, out_run_dir};
 use blockstone_report::Report;
 use blockstone_report::render::json::schema::Document;
 use blockstone_screen::{State, show};
-use blockstone_target::monitor::Server;
-use blockstone_target::without_password;
+use blockstone_servers::monitor::Server;
+use blockstone_servers::without_password;
 use blockstone_view::{Condition, Focus, History, registry};
 use blockstone_watch::{
     Access, Databases, Destination, Import, Kernel, Listen, Listener, Paths, Settings, Token, Watch,

@@ -14,7 +14,7 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 
 use blockstone_base::column::{Reading, Schema};
-use blockstone_target::monitor;
+use blockstone_servers::monitor;
 
 pub use mysql::answers as mysql_answers;
 pub use postgres::answers as postgres_answers;

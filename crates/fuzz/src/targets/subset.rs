@@ -1,10 +1,10 @@
 //! Files of a subset: masks, undeclared keys, and an export of Oracle's catalogue.
 
+use blockstone_servers::subset::manifest::Manifest;
+use blockstone_servers::subset::postgres::copied::Tuples;
 use blockstone_subset::mask::{self, Mask, Transform as _};
 use blockstone_subset::oracle::{self, Wanted};
 use blockstone_subset::{Catalogue, Column, Table, virtual_keys};
-use blockstone_target::subset::manifest::Manifest;
-use blockstone_target::subset::postgres::copied::Tuples;
 
 const RULES: &str = "[[mask]]\ncolumn = \"a.email\"\nmethod = \"fake\"\nkind = \"email\"\n\
                      [[mask]]\ncolumn = \"id\"\nmethod = \"hash\"\n\

@@ -22,8 +22,8 @@ const TAKING_TURNS: &str = "crates/blockstone/tests/end_to_end/";
 const REGISTRIES: &[(&str, &str)] = &[
     ("crates/engine/src/", "Engine for "),
     ("crates/probe/src/", "Probe for "),
-    ("crates/target/src/", "Target for "),
-    ("crates/target/src/monitor/", "-> Result<Box<dyn Monitor>"),
+    ("crates/servers/src/", "Target for "),
+    ("crates/servers/src/monitor/", "-> Result<Box<dyn Monitor>"),
     ("crates/reduce/src/page/", ": Format = Format {"),
     ("crates/reduce/src/generate/", ": Kind = Kind {"),
     ("crates/trace/src/", ": Format = Format {"),

@@ -11,7 +11,7 @@ use blockstone_base::rule::judge;
 use blockstone_check::direct::findings::{Cell, Class, DirectFindings, OpenFile};
 use blockstone_check::direct::{Processes, of_path, of_processes};
 use blockstone_report::Tone;
-use blockstone_target::{monitor, without_password};
+use blockstone_servers::{monitor, without_password};
 use clap::{Args, FromArgMatches, ValueHint};
 
 use super::args::Observed;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use blockstone_base::column::{Cell, Reading};
 use blockstone_copy::against::Round;
-use blockstone_target::monitor::{self, Monitor};
+use blockstone_servers::monitor::{self, Monitor};
 
 /// Time for which the database is observed without a copy.
 pub const ALONE: Duration = Duration::from_secs(5);

@@ -7,7 +7,7 @@ pub mod report;
 
 use anyhow::{Result, bail};
 use blockstone_pushdown::cells::{self, CellsError, Settings};
-use blockstone_target::SqlError;
+use blockstone_servers::SqlError;
 
 use crate::exit::Exit;
 use crate::finish::finish;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use blockstone_base::units::{Bytes, Nanos, positive};
-use blockstone_target::{Io, Redundancy, TornProtection, registry};
+use blockstone_servers::{Io, Redundancy, TornProtection, registry};
 use blockstone_workload::Wanted;
 use blockstone_workload::noise::NoiseMode;
 use clap::builder::TypedValueParser;

@@ -10,8 +10,8 @@ use blockstone_judge::grid::{Axis, GRID_SCHEMA, Grid, PLAN_FILE, Plan, PlannedCe
 use blockstone_record::{Recording, RunDir};
 use blockstone_report::Report;
 use blockstone_run::{RunError, Settings};
+use blockstone_servers::without_password;
 use blockstone_sys::held;
-use blockstone_target::without_password;
 use clap::{Arg, Args, Command, FromArgMatches};
 
 use super::args::RunArgs;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use blockstone_target::registry::{self, OptionValue, TargetOption};
+use blockstone_servers::registry::{self, OptionValue, TargetOption};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint, value_parser};
 
 use crate::purpose::Purpose;

@@ -5,7 +5,7 @@ use blockstone_base::table::Rows as _;
 use blockstone_base::units::{Bytes, format_ns, thousands, three_digits};
 use blockstone_report::render::json::schema::Tables;
 use blockstone_report::{Headline, Report, Section, Tone, percent};
-use blockstone_target::subset::manifest::KeyEntry;
+use blockstone_servers::subset::manifest::KeyEntry;
 
 use super::rows::{KeyAloneRow, KeyRow, ReasonRow, StepRow, Summary, TableRow};
 use super::rules::{self, SubsetFindings, SubsetKey};

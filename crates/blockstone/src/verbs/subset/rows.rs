@@ -4,7 +4,7 @@ use blockstone_base::rows;
 use blockstone_base::table::{
     Measure, Missing, Value, bytes, count, happened, ratio, share, text, time, total,
 };
-use blockstone_target::subset::manifest::{KeyEntry, TableEntry};
+use blockstone_servers::subset::manifest::{KeyEntry, TableEntry};
 
 use super::Ran;
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use blockstone_screen::{Frame, Source};
+use blockstone_servers::monitor::Server;
 use blockstone_sys::clock;
-use blockstone_target::monitor::Server;
 use blockstone_view::History;
 use blockstone_watch::Watch;
 

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use blockstone_base::column::{Cell, Reading, Schema};
 use blockstone_base::database;
 use blockstone_base::units::Bytes;
-use blockstone_target::registry::{self, ALL, Entry};
-use blockstone_target::{
+use blockstone_servers::registry::{self, ALL, Entry};
+use blockstone_servers::{
     Io, Loading, Operation, Place, Statement, TableStep, Target, TargetError, TargetSpec,
 };
 
@@ -418,7 +418,7 @@ fn latencies_are_given_once(subject: &Subject) {
         let mut session = target.session(0).unwrap();
         session.execute(&Operation::Update { schema: 0, first_key: 0, rows: 64 }).unwrap();
         drop(session);
-        let sum = |taken: Vec<blockstone_target::Latencies>| -> u64 {
+        let sum = |taken: Vec<blockstone_servers::Latencies>| -> u64 {
             assert!(taken.iter().all(|one| one.histogram.count() > 0), "{name}: an empty one");
             taken.iter().map(|one| one.histogram.count()).sum()
         };
@@ -460,7 +460,7 @@ fn what_cannot_work_is_refused_before_anything_is_written() {
     assert!(demand.places.iter().map(|bytes| bytes.get()).sum::<u64>() > data);
     let error = refused(entry, &TargetSpec { sessions: 100_000, ..spec.clone() });
     assert!(error.contains("cache"), "{error}");
-    let redundancy = blockstone_target::Redundancy::High;
+    let redundancy = blockstone_servers::Redundancy::High;
     let error = refused(entry, &TargetSpec { redundancy, ..spec.clone() });
     assert!(error.contains("high"), "{error}");
     let error = refused(entry, &TargetSpec { block: Bytes(5000), ..spec.clone() });

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use blockstone_base::units::Bytes;
-use blockstone_target::registry::{self, Storage};
-use blockstone_target::{Loading, Operation, Place, Target, TargetError, TargetSpec};
+use blockstone_servers::registry::{self, Storage};
+use blockstone_servers::{Loading, Operation, Place, Target, TargetError, TargetSpec};
 
 fn go_on(_: Loading) -> ControlFlow<()> {
     ControlFlow::Continue(())

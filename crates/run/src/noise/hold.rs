@@ -14,7 +14,7 @@ use blockstone_record::{HistogramRow, LatencyClock, RecordError};
 use blockstone_watch::{Answer, Database};
 use blockstone_workload::noise::{Areas, Noise, NoiseError as WriterError, NoiseOutcome};
 
-use crate::error::NoiseError;
+use super::error::NoiseError;
 
 /// How long writers may take to return after the stop request.
 const GRACE: Duration = Duration::from_secs(10);

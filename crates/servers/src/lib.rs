@@ -12,7 +12,7 @@
 //!
 //! ```
 //! use std::ops::ControlFlow;
-//! use blockstone_target::{Operation, TargetSpec, registry};
+//! use blockstone_servers::{Operation, TargetSpec, registry};
 //!
 //! let spec = TargetSpec { schemas: 2, rows: 1000, ..TargetSpec::default() };
 //! let go_on = &mut |_| ControlFlow::Continue(());
@@ -23,7 +23,7 @@
 //! assert_eq!(executed.rows, 64);
 //! # drop(session);
 //! # target.shutdown()?;
-//! # Ok::<(), blockstone_target::TargetError>(())
+//! # Ok::<(), blockstone_servers::TargetError>(())
 //! ```
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use blockstone_base::column::{Cell, Kind, Reading, Schema, Unit, Unmeasured};
 use blockstone_base::database::{DATABASE, INSTANCE, SESSION, SESSIONS, SQL};
-use blockstone_target::monitor::registry::ALL;
-use blockstone_target::monitor::{self, APPLICATION, Monitor};
+use blockstone_servers::monitor::registry::ALL;
+use blockstone_servers::monitor::{self, APPLICATION, Monitor};
 use server::{Product, Server, Session};
 
 /// Runs the suite on a product, in a separate module, if the machine has what it needs.

@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
+use blockstone_servers::subset::postgres::PostgresSource;
+use blockstone_servers::{SqlError, monitor};
 use blockstone_sys::child;
 use blockstone_sys::held::HeldDir;
-use blockstone_target::subset::postgres::PostgresSource;
-use blockstone_target::{SqlError, monitor};
 use blockstone_testkit::require;
 
 use super::APPLICATION;

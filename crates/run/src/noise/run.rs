@@ -13,11 +13,11 @@ use blockstone_sys::clock;
 use blockstone_watch::Database;
 use blockstone_workload::noise::{Areas, NoisePlace};
 
-use crate::error::NoiseError;
-use crate::hold::{self, Step};
-use crate::places::Devices;
-use crate::prepare::Prepared;
-use crate::settings::Settings;
+use super::error::NoiseError;
+use super::hold::{self, Step};
+use super::places::Devices;
+use super::prepare::Prepared;
+use super::settings::Settings;
 
 /// Interval between two ticks; longer with a database, so that it is queried less often.
 const TICK: Nanos = Nanos::millis(100);

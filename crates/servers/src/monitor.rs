@@ -10,12 +10,12 @@
 //! `sql/monitor/<database>/*.sql`; the suite in `tests/monitor` then runs on it.
 //!
 //! ```no_run
-//! let mut monitor = blockstone_target::monitor::open("postgres://me@localhost/bench")?;
+//! let mut monitor = blockstone_servers::monitor::open("postgres://me@localhost/bench")?;
 //! let mut readings = Vec::new();
 //! monitor.counters(&mut readings)?;
 //! monitor.sessions(&mut readings)?;
 //! assert!(readings.iter().any(|reading| reading.probe == "sessions"));
-//! # Ok::<(), blockstone_target::SqlError>(())
+//! # Ok::<(), blockstone_servers::SqlError>(())
 //! ```
 
 mod accounts;

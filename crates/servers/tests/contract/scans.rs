@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use blockstone_base::database;
 use blockstone_base::units::Nanos;
-use blockstone_target::registry::ALL;
-use blockstone_target::{DirectScan, Executed, Operation, ScanHow, Scans, Target, TargetSpec};
+use blockstone_servers::registry::ALL;
+use blockstone_servers::{DirectScan, Executed, Operation, ScanHow, Scans, Target, TargetSpec};
 
 use super::{SCAN_ROWS, Subject, statistic};
 

@@ -15,8 +15,8 @@ use blockstone_workload::noise::{
     NoiseMode, NoisePlace, NoiseSpec, WRITE_MAX, WRITE_MIN, WRITERS_MAX,
 };
 
-use crate::error::NoiseError;
-use crate::settings::Settings;
+use super::error::NoiseError;
+use super::settings::Settings;
 
 /// Shortest of the alternating phases: a quarter of it is warm-up.
 const PHASE_MIN: Nanos = Nanos::millis(2_000);
