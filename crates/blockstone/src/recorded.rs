@@ -38,7 +38,7 @@ pub fn report(
         recording: recording.dir.display().to_string(),
         // A recording that was judged has a page in its directory.
         has_page: !verdicts.is_empty(),
-        tool_version: manifest.tool_version.clone(),
+        tool_version: Some(manifest.tool_version.clone()),
         began: instants::began(WallClock::of(manifest).realtime_ns(0)),
         ..Report::default()
     }

@@ -46,8 +46,8 @@ pub struct Report {
     pub recording: String,
     /// Whether the page of this report is there too.
     pub has_page: bool,
-    /// Version of Blockstone that measured.
-    pub tool_version: String,
+    /// Version of Blockstone that measured; `None` if it is this one.
+    pub tool_version: Option<String>,
     /// Keys of a JSON document of version 1, besides `schema`, `version` and `tables`.
     pub document: Map<String, Json>,
     /// Single figures of a JSON document of version 2 or later: a table of one row.
@@ -60,6 +60,13 @@ pub struct Report {
     pub began: Option<Began>,
     /// Tables over time, for a page on which a window can be chosen.
     pub timeline: Option<Timeline>,
+}
+
+impl Report {
+    /// Returns the version of Blockstone that measured.
+    pub fn tool_version(&self) -> &str {
+        self.tool_version.as_deref().unwrap_or(env!("CARGO_PKG_VERSION"))
+    }
 }
 
 /// The start of a recording, and the time zone in which to show it.

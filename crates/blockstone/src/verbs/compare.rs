@@ -54,7 +54,7 @@ fn run(args: &CompareArgs, context: &Context) -> Result<Exit> {
         a.push(Named::before(&b[0], context)?);
     }
     let verb = one_verb(&a, &b)?;
-    let tool_version = a[0].recording.manifest.tool_version.clone();
+    let tool_version = Some(a[0].recording.manifest.tool_version.clone());
     let overlay = if context.global.html.is_some() {
         overlay::section([&a[0], &b[0]].map(|named| (&named.recording, &named.part)))?
     } else {

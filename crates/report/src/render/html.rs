@@ -122,7 +122,7 @@ pub fn page(report: &Report) -> Result<String, ReportError> {
         notes: &report.notes,
         follows,
         recording: &report.recording,
-        tool_version: &report.tool_version,
+        tool_version: report.tool_version(),
         plain: terminal::text(report, true, &style),
     };
     fill(&page, &data)

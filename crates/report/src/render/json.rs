@@ -21,7 +21,7 @@ pub fn document(report: &Report) -> Json {
     let tables = report.tables().map(|table| (table.name.to_string(), json!(table)));
     let mut tables = Json::Object(tables.collect());
     if report.version > 1 {
-        document.insert("tool_version".to_owned(), json!(report.tool_version));
+        document.insert("tool_version".to_owned(), json!(report.tool_version()));
         document.insert("end".to_owned(), json!(report.end));
         document.insert("verdicts".to_owned(), json!(report.verdicts));
         let mut scalars = json!(report.scalars);
@@ -44,11 +44,15 @@ pub fn document(report: &Report) -> Json {
     Json::Object(document)
 }
 
+/// A key that only an [`Estimate`](blockstone_base::stats::Estimate) has in a table.
+const OF_ESTIMATES: &str = "duration_ns";
+
 /// Returns the document in the version before the newest, or in version 1 if that is the newest.
 pub fn earlier(report: &Report) -> Json {
     match (report.earlier, document(report)) {
-        (Some(earlier), Json::Object(newest)) => {
-            let mut document = earlier(newest);
+        (Some(earlier), mut newest @ Json::Object(_)) => {
+            show_open_ends(&mut newest);
+            let mut document = earlier(keys(newest));
             let version = report.version - 1;
             document.insert("schema".to_owned(), schema::title(&report.verb, version).into());
             document.insert("version".to_owned(), version.into());
@@ -59,12 +63,29 @@ pub fn earlier(report: &Report) -> Json {
 }
 
 /// Replaces null by a reason. A cell is null if nothing happened that a number could describe, or
-/// if the number is not finite.
+/// if the number is not finite. An interval that is open at one end has no key for that end.
 fn explain_nulls(part: &mut Json) {
     match part {
         Json::Null => *part = json!({ "unmeasured": Missing::Nothing.word() }),
+        Json::Object(estimate) if estimate.contains_key(OF_ESTIMATES) => {
+            estimate.retain(|_, number| !number.is_null());
+        }
         Json::Array(parts) => parts.iter_mut().for_each(explain_nulls),
         Json::Object(parts) => parts.values_mut().for_each(explain_nulls),
+        _ => {}
+    }
+}
+
+/// Gives the keys of open ends back, which are null in version 1.
+fn show_open_ends(part: &mut Json) {
+    match part {
+        Json::Object(estimate) if estimate.contains_key(OF_ESTIMATES) => {
+            for end in ["value", "low", "high"] {
+                estimate.entry(end).or_insert(Json::Null);
+            }
+        }
+        Json::Array(parts) => parts.iter_mut().for_each(show_open_ends),
+        Json::Object(parts) => parts.values_mut().for_each(show_open_ends),
         _ => {}
     }
 }

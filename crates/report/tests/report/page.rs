@@ -69,7 +69,7 @@ fn hostile_texts_and_numbers_cannot_become_markup_or_break_a_chart() {
     for texts in [&mut report.identity, &mut report.warnings, &mut report.notes] {
         texts.push(evil());
     }
-    (report.recording, report.tool_version) = (evil(), evil());
+    (report.recording, report.tool_version) = (evil(), Some(evil()));
     report.verdicts[1].evidence = evil();
     report.verdicts[2].rule = evil();
     report.cards[0].condemned_by.push(evil());

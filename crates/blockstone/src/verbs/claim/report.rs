@@ -100,7 +100,6 @@ pub fn report(claim: &Claim, answer: Answer, verdicts: Vec<Verdict>) -> Report {
         sections: vec![Section::page("figures", "All figures").with([figures(claim, answer)])],
         warnings: contradictions(claim).into_iter().chain(contradicts_little(claim)).collect(),
         verdicts,
-        tool_version: VERSION.to_owned(),
         document,
         ..Report::default()
     }

@@ -168,7 +168,6 @@ fn report(
     Report {
         verb: "copy-check".into(),
         version: 2,
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         headline: Headline {
             subject: format!("{} · {}", shown(root), shown(list)),
             text,

@@ -49,7 +49,6 @@ pub fn report(ran: &Ran, (sources, target): (&[PathBuf], &Path), compared: &Agai
     Report {
         verb: "copy".into(),
         version: 2,
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         headline: Headline {
             subject: format!(
                 "{} → {}",

@@ -34,7 +34,6 @@ fn base_report(verb: &'static str, document: impl Serialize) -> Report {
         verb: verb.into(),
         version: 1,
         notes: vec![DOCS.to_owned()],
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         document: json::keys(document),
         ..Report::default()
     }

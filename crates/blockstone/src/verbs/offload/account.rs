@@ -116,7 +116,6 @@ fn report(account: &Account, style: &Style) -> Report {
     Report {
         verb: "offload-account".into(),
         version: 1,
-        tool_version: VERSION.to_owned(),
         headline: Headline { subject: account.subject.clone(), text, tone, ..Headline::default() },
         sections,
         notes: notes(account),

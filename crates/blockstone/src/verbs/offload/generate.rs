@@ -247,7 +247,6 @@ fn report(file: &Path, cards: &Cards, bytes: u64, args: &GenerateArgs) -> Report
     Report {
         verb: "offload-generate".into(),
         version: 1,
-        tool_version: VERSION.to_owned(),
         headline: Headline { subject: file.clone(), text, ..Headline::default() },
         identity: vec![
             own,

@@ -64,7 +64,6 @@ pub fn report(
         verdicts: findings.verdicts.clone(),
         end: End::by(signal),
         partial: !scanned.is_whole(),
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         document: json::keys(document::document(findings, scanned)),
         ..Report::default()
     }

@@ -41,7 +41,6 @@ pub fn report(sized: &Sized, args: &SizeArgs) -> Report {
         sections,
         verdicts: sized.verdicts.clone(),
         notes: notes(sized),
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         document: json::keys(document::document(sized, args)),
         ..Report::default()
     }

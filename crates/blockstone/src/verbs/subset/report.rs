@@ -70,7 +70,6 @@ pub fn report(ran: &Ran) -> Report {
     Report {
         verb: "subset".into(),
         version: 2,
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         headline: Headline {
             subject: format!("{}{}", ran.manifest.source, loaded.or(dir).unwrap_or_default()),
             text: headline(ran),

@@ -81,7 +81,6 @@ pub fn report(input: &Input, asked: &Asked) -> Report {
     Report {
         verb: "trace".into(),
         version: 1,
-        tool_version: VERSION.to_owned(),
         headline: headline(&input.trace, &asked.subject),
         identity: identity(input),
         warnings: input.warnings.clone(),

@@ -60,7 +60,7 @@ pub fn report(watched: &Watched<'_>, views: &[String], global: &Global) -> Repor
     };
     let document = if global.json.is_some() { document() } else { Map::new() };
     let imported = interval.history().imported();
-    let tool_version = manifest.map_or(env!("CARGO_PKG_VERSION"), |it| &it.tool_version);
+    let tool_version = manifest.map(|it| it.tool_version.clone());
     let subject = manifest.map_or_else(super::hostname, |manifest| manifest.host.hostname.clone());
     Report {
         verb: "interval".into(),
@@ -72,7 +72,7 @@ pub fn report(watched: &Watched<'_>, views: &[String], global: &Global) -> Repor
         verdicts,
         notes,
         recording: recording.clone(),
-        tool_version: tool_version.to_owned(),
+        tool_version,
         document,
         tables_key: Some(VIEWS),
         began: instants::began(edges[0].map(|ns| ns - i128::from(interval.from_ns))),

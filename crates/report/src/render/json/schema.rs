@@ -133,6 +133,9 @@ impl Document {
             root.ensure_object().entry(key).or_insert(part);
         }
         Finish.transform(&mut root);
+        if self.version > 1 {
+            leave_out_open_ends(&mut root);
+        }
         root.to_value()
     }
 
@@ -173,6 +176,17 @@ struct Common {
     end: End,
     /// What the rules concluded.
     verdicts: Vec<Verdict>,
+}
+
+/// From version 2 on, an interval has no key for an open end.
+fn leave_out_open_ends(root: &mut Schema) {
+    if let Some(estimate) = root.pointer_mut("/$defs/Estimate") {
+        for end in ["value", "low", "high"] {
+            estimate["properties"][end]["type"] = "number".into();
+        }
+        estimate["properties"]["value"]["description"] = "The number, if it is finite.".into();
+        estimate["required"] = json!(["samples", "duration_ns"]);
+    }
 }
 
 /// What a cell of this measure can be: a value, or why there is none.
@@ -321,6 +335,9 @@ mod tests {
         let mut table = Table::new("all", "", COLUMNS);
         table.push([Value::from("x"), Value::Missing(Missing::Nothing)]);
         table.push([Value::from("y"), f64::NAN.into()]);
+        let open =
+            Estimate { value: 1.0, low: 0.5, high: f64::INFINITY, samples: 1, duration_ns: 1 };
+        table.push([Value::from("z"), open.into()]);
         let scalars = Scalars { is_so: true.into(), name: None, time_ns: 2_000_000_000_u64.into() };
         let report = Report {
             verb: "test".into(),

@@ -437,7 +437,7 @@ pub fn report() -> Report {
         ],
         notes: vec!["Page faults were not measured: the kernel does not permit it.".to_owned()],
         recording: "blockstone-runs/example".to_owned(),
-        tool_version: "0.1.0".to_owned(),
+        tool_version: Some("0.1.0".to_owned()),
         timeline: Some(timeline()),
         ..Report::default()
     }

@@ -172,7 +172,6 @@ pub fn report(
     Report {
         verb: "offload-run".into(),
         version: 1,
-        tool_version: VERSION.to_owned(),
         headline: headline(measured),
         identity: vec![
             format!("PostgreSQL {} · postgres_fdw", measured.release),

@@ -187,7 +187,6 @@ pub fn report(model: &Modelled) -> Report {
     Report {
         verb: "offload-model".into(),
         version: 1,
-        tool_version: VERSION.to_owned(),
         headline: Headline {
             subject: model.subject.clone(),
             text: headline(model),

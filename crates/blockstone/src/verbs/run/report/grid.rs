@@ -82,7 +82,6 @@ pub fn report(grid: &Grid, dir: &str) -> Report {
         sections,
         partial: !grid.trustworthy(),
         recording: dir.to_owned(),
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         document: json::keys(GridDocument::of(grid)),
         ..Report::default()
     }

@@ -78,7 +78,6 @@ pub fn report(a: &Input, b: &Input, names: &[String; 2]) -> Report {
     Report {
         verb: "trace-against".into(),
         version: 1,
-        tool_version: VERSION.to_owned(),
         headline: Headline {
             subject: format!("{first} → {second}"), text, ..Headline::default()
         },
