@@ -19,7 +19,7 @@ const SLOW_IOPS: f64 = 30_000.0;
 
 /// Returns the point that answers "most random reads a second with mean latency within the limit".
 pub fn max_iops(points: &[Measured], settings: &Settings) -> Option<Step> {
-    let limit_ns = settings.max_latency.get() as f64;
+    let limit_ns = settings.options.max_latency_ns.get() as f64;
     let reads = random(points, Op::Read);
     let best = best(reads.iter().copied().filter(|p| p.latency_ns_mean <= limit_ns))
         // Storage slower than the limit at every depth still has a maximum.
@@ -46,7 +46,7 @@ pub fn knee_probe(points: &[Measured], settings: &Settings) -> Option<LoadSpec> 
 /// Returns the point with the most IOPS among those that keep p99 within the limit, unless
 /// `max_iops` already confirms it.
 pub fn knee(points: &[Measured], settings: &Settings, confirmed: &LoadSpec) -> Option<Step> {
-    let limit_ns = settings.max_latency.get();
+    let limit_ns = settings.options.max_latency_ns.get();
     let reads = random(points, Op::Read);
     let best = best(reads.into_iter().filter(|p| p.latency_ns_p99 <= limit_ns))?;
     (!best.load.same_point(confirmed))
@@ -70,7 +70,7 @@ pub fn max_write_iops(points: &[Measured], settings: &Settings) -> Option<Step> 
 
 /// Returns the point with the most commits a second of one block.
 pub fn max_commits(points: &[Measured], settings: &Settings) -> Option<Step> {
-    let block = settings.block.get();
+    let block = settings.options.block_bytes.get();
     let commits = points.iter().filter(|p| p.group == Group::Commit && p.load.block_bytes == block);
     Some(plan::confirm(settings, "max-commits", best(commits)?.load.clone(), 1))
 }
@@ -126,7 +126,7 @@ fn knee_bracket<'a>(
     points: &'a [Measured],
     settings: &Settings,
 ) -> Option<(&'a Measured, &'a Measured)> {
-    let limit_ns = settings.max_latency.get();
+    let limit_ns = settings.options.max_latency_ns.get();
     let reads = random(points, Op::Read);
     let within = best(reads.iter().copied().filter(|p| p.latency_ns_p99 <= limit_ns))?;
     let above = reads

@@ -36,4 +36,4 @@ mod testset;
 
 pub use error::CalibrateError;
 pub use prepare::{Prepared, prepare};
-pub use settings::{OpenLoop, Preconditioning, Settings, Subject, Thoroughness};
+pub use settings::{Arrivals, OpenLoop, Options, Preconditioning, Settings, Subject, Thoroughness};

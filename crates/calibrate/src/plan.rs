@@ -100,7 +100,7 @@ pub struct Facts {
 
 /// Returns all steps that are known before anything is measured, in the order in which they run.
 pub fn steps(settings: &Settings, facts: Facts) -> Vec<Step> {
-    let planner = Planner { settings, facts, budget: budget(settings.thoroughness) };
+    let planner = Planner { settings, facts, budget: budget(settings.options.thoroughness()) };
     let mut out = Vec::new();
     for round in 0..planner.budget.rounds {
         // The reference point is measured at the beginning, in the middle and at the end of each
@@ -156,7 +156,7 @@ pub fn overhead(settings: &Settings) -> Step {
         uring: false,
         least_io: Bytes(512),
     };
-    let planner = Planner { settings, facts, budget: budget(settings.thoroughness) };
+    let planner = Planner { settings, facts, budget: budget(settings.options.thoroughness()) };
     let load = LoadSpec { engine: "null".into(), ..planner.random_read("psync", 1) };
     Step {
         file: FileRole::None,
@@ -188,7 +188,7 @@ pub fn layout(settings: &Settings, span: Bytes, direct: bool, uring: bool) -> Lo
 /// Returns a longer measurement of a point that became a headline; [`spaced`] divides it into
 /// windows.
 pub fn confirm(settings: &Settings, name: &str, load: LoadSpec, longer: u64) -> Step {
-    let budget = budget(settings.thoroughness);
+    let budget = budget(settings.options.thoroughness());
     let window = Nanos(budget.confirm.get() * longer);
     let label = format!("confirm/{name}");
     let load = LoadSpec { seed: seed_of(settings.seed, &label, 0), ..load };
@@ -197,7 +197,7 @@ pub fn confirm(settings: &Settings, name: &str, load: LoadSpec, longer: u64) -> 
 
 /// Returns the windows of all headlines interleaved, so that those of each are spread out.
 pub fn spaced(settings: &Settings, headlines: &[Step]) -> Vec<Step> {
-    let windows = budget(settings.thoroughness).windows;
+    let windows = budget(settings.options.thoroughness()).windows;
     let window = |repeat: u32, step: &Step| {
         let length = Nanos(step.window.1.get() / u64::from(windows));
         let seed = seed_of(settings.seed, &step.label, repeat);
@@ -236,8 +236,14 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    fn quick(&self) -> bool {
-        self.settings.thoroughness == Thoroughness::Quick
+    /// Returns what belongs to the thoroughness: of a brief calibration, of a quick one, or of any
+    /// other.
+    fn choose<T>(&self, [brief, quick, other]: [T; 3]) -> T {
+        match self.settings.options.thoroughness() {
+            Thoroughness::Brief => brief,
+            Thoroughness::Quick => quick,
+            Thoroughness::Standard | Thoroughness::Full => other,
+        }
     }
 
     fn step(&self, label: String, group: Group, load: LoadSpec, window: Nanos) -> Step {
@@ -253,7 +259,7 @@ impl Planner<'_> {
             op: Op::Read,
             read_pct: None,
             access: Access::Random,
-            block_bytes: self.settings.block.get(),
+            block_bytes: self.settings.options.block_bytes.get(),
             workers: if blocking { in_flight } else { 1 },
             depth_per_worker: if blocking { 1 } else { in_flight },
             span_bytes: self.facts.span.get(),
@@ -285,11 +291,12 @@ impl Planner<'_> {
     }
 
     fn random_reads(&self) -> Vec<Step> {
-        let rungs: [&[u32]; 2] = if self.quick() {
-            [&[1, 4, 16, 64], &[1, 8, 32, 128]]
-        } else {
-            [&[1, 2, 4, 8, 16, 32, 64], &[1, 2, 4, 8, 16, 32, 64, 128]]
-        };
+        let rungs: [[&[u32]; 2]; 3] = [
+            [&[1, 16], &[32]],
+            [&[1, 4, 16, 64], &[1, 8, 32, 128]],
+            [&[1, 2, 4, 8, 16, 32, 64], &[1, 2, 4, 8, 16, 32, 64, 128]],
+        ];
+        let rungs = self.choose(rungs);
         self.ladder("random-read", Group::RandomRead, Op::Read, rungs)
     }
 
@@ -301,10 +308,9 @@ impl Planner<'_> {
         if self.facts.span < Bytes(LARGE.get() * 8) {
             return Vec::new();
         }
-        let streams: &[u32] = match (self.settings.streams.as_slice(), self.quick()) {
-            ([], true) => &[1, 4],
-            ([], false) => &[1, 2, 4, 8],
-            (asked, _) => asked,
+        let streams: &[u32] = match self.settings.options.streams.as_slice() {
+            [] => self.choose([&[2], &[1, 4], &[1, 2, 4, 8]]),
+            asked => asked,
         };
         [("sequential", Access::Sequential), ("random", Access::Random)]
             .into_iter()
@@ -321,8 +327,9 @@ impl Planner<'_> {
         if !self.facts.writable {
             return Vec::new();
         }
-        let rungs: [&[u32]; 2] =
-            if self.quick() { [&[1, 16], &[32]] } else { [&[1, 4, 16], &[8, 32, 64]] };
+        let rungs: [[&[u32]; 2]; 3] =
+            [[&[1], &[32]], [&[1, 16], &[32]], [&[1, 4, 16], &[8, 32, 64]]];
+        let rungs = self.choose(rungs);
         self.ladder("random-write", Group::RandomWrite, Op::Write, rungs)
     }
 
@@ -359,9 +366,10 @@ impl Planner<'_> {
         if !self.facts.writable {
             return Vec::new();
         }
-        let block = self.settings.block.get();
-        let methods: &[SyncMethod] =
-            if self.quick() { &[Dsync, Fdatasync] } else { &[Dsync, Fdatasync, Fsync] };
+        let block = self.settings.options.block_bytes.get();
+        let methods: [&[SyncMethod]; 3] =
+            [&[Dsync], &[Dsync, Fdatasync], &[Dsync, Fdatasync, Fsync]];
+        let methods = self.choose(methods);
         let mut out = Vec::new();
         for &method in methods {
             out.push(self.commit(method, Access::Sequential, block, 1));
@@ -369,14 +377,14 @@ impl Planner<'_> {
                 out.push(self.commit(method, Access::Append, block, 1));
             }
         }
-        if !self.quick() {
+        if self.choose([false, false, true]) {
             let sizes = [512, 4096, 8192, 16384, 65536];
             let others = sizes.into_iter().filter(|&size| {
                 size != block && size >= self.facts.least_io.get() && self.facts.has_log
             });
             out.extend(others.map(|size| self.commit(Dsync, Access::Sequential, size, 1)));
         }
-        let committers: &[u32] = if self.quick() { &[4, 16] } else { &[2, 4, 8, 16] };
+        let committers: &[u32] = self.choose([&[], &[4, 16], &[2, 4, 8, 16]]);
         out.extend(committers.iter().map(|&n| self.commit(Dsync, Access::Sequential, block, n)));
         out
     }
@@ -384,7 +392,7 @@ impl Planner<'_> {
     /// Returns working sets from 4 MiB up by factors of four, then the whole file, then the blocks
     /// read from it once more.
     fn cache_map(&self) -> Vec<Step> {
-        let factor = if self.quick() { 16 } else { 4 };
+        let factor = self.choose([64, 16, 4]);
         let full = self.facts.span.get();
         let mut spans = Vec::new();
         let mut span = Bytes::mib(4).get();
@@ -406,7 +414,8 @@ impl Planner<'_> {
     ///
     /// Only for our own file: evicting another one from the page cache would disturb its users.
     fn cached_reads(&self) -> Vec<Step> {
-        if self.facts.span < Bytes(LARGE.get() * 8) || !self.facts.ours {
+        let is_measured = self.choose([false, true, true]);
+        if !is_measured || self.facts.span < Bytes(LARGE.get() * 8) || !self.facts.ours {
             return Vec::new();
         }
         let cases = [
@@ -439,7 +448,7 @@ impl Planner<'_> {
     }
 
     fn matrix(&self) -> Vec<Step> {
-        if !self.settings.matrix || self.facts.span < Bytes(LARGE.get() * 8) {
+        if !self.settings.options.matrix || self.facts.span < Bytes(LARGE.get() * 8) {
             return Vec::new();
         }
         let engine = if self.facts.uring { "uring" } else { "psync" };
@@ -461,7 +470,7 @@ impl Planner<'_> {
     }
 
     fn open_loop(&self) -> Option<Step> {
-        let open = self.settings.open_loop?;
+        let open = self.settings.options.open_loop()?;
         let pacing = Pacing::Open { rate_per_s: open.rate_per_s, poisson: open.poisson };
         // One shared queue, as in a server: a read that is due is not bound to one thread.
         let engine = if self.facts.uring { "uring" } else { "psync" };
@@ -487,29 +496,19 @@ pub fn short_size(bytes: u64) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::settings::Subject;
+    use crate::settings::{Options, Subject};
     use std::collections::BTreeSet;
 
     pub(crate) fn settings(thoroughness: Thoroughness) -> Settings {
+        let words: &[&str] = match thoroughness {
+            Thoroughness::Brief => &["--brief"],
+            Thoroughness::Quick => &["--quick"],
+            Thoroughness::Standard => &[],
+            Thoroughness::Full => &["--full"],
+        };
         Settings {
             subjects: vec![Subject::Path(".".into())],
-            thoroughness,
-            block: Bytes::kib(8),
-            size: None,
-            max_latency: Nanos::millis(20),
-            buffered: false,
-            read_only: false,
-            keep: false,
-            matrix: false,
-            buffered_writes: false,
-            cpu: false,
-            mixes: Vec::new(),
-            streams: Vec::new(),
-            span: None,
-            offset: Bytes(0),
-            open_loop: None,
-            precondition: None,
-            link_mb_per_s: None,
+            options: Options::parse(words).unwrap(),
             seed: 1,
             argv: Vec::new(),
             recording: blockstone_record::RunDir { path: "/nowhere".into(), id: "0".into() },

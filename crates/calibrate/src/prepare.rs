@@ -81,14 +81,14 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, CalibrateError> {
     check_streams(settings, span)?;
     let files = TestSet::new(files);
     let capabilities = capabilities(&files, &targets);
-    let writable = files.ours() && !settings.read_only;
+    let writable = files.ours() && !settings.options.read_only;
     let block_device = targets.iter().any(|target| target.kind == PathKind::BlockDevice);
     let facts = Facts {
         ours: files.ours(),
         writable,
         has_log: writable && !block_device,
         span,
-        offset: Bytes(settings.offset.get() * count),
+        offset: Bytes(settings.options.offset_bytes.get() * count),
         targets: count,
         direct: files.files().iter().all(|file| file.direct.is_full()),
         uring: full(&capabilities, "engine-uring"),
@@ -104,9 +104,11 @@ fn open(
     (subject, target): (&Subject, &StorageTarget),
     run_id: u64,
 ) -> Result<TestFile, CalibrateError> {
-    let (direct, writes) = (!settings.buffered, !settings.read_only);
+    let (direct, writes) = (!settings.options.buffered, !settings.options.read_only);
     Ok(match subject {
-        Subject::TestFile(path) => TestFile::reuse(path, settings.block, run_id, direct, writes)?,
+        Subject::TestFile(path) => {
+            TestFile::reuse(path, settings.options.block_bytes, run_id, direct, writes)?
+        }
         Subject::Destroy(path) => TestFile::device(path, run_id, direct)?,
         Subject::Path(path) if target.kind == PathKind::Directory => {
             TestFile::create(path, run_id, direct)?
@@ -144,7 +146,7 @@ fn check_subject(
 ) -> Result<(), CalibrateError> {
     let path = subject.path().clone();
     match (subject, target.kind) {
-        (Subject::Path(_), PathKind::BlockDevice) if settings.read_only => {}
+        (Subject::Path(_), PathKind::BlockDevice) if settings.options.read_only => {}
         (subject, PathKind::BlockDevice) if !matches!(subject, Subject::TestFile(_)) => {
             let destroy = matches!(subject, Subject::Destroy(_));
             let device = Device { path: &path, destroy, instead: Some(READ_ONLY) };
@@ -156,23 +158,23 @@ fn check_subject(
         (Subject::Destroy(_), _) => return Err(CalibrateError::NotADevice { path }),
         _ => {}
     }
-    if target.kind != PathKind::Directory && settings.size.is_some() {
+    if target.kind != PathKind::Directory && settings.options.asked_size_bytes.is_some() {
         return Err(CalibrateError::SizeOfExisting { path });
     }
-    if target.kind != PathKind::Directory && settings.keep {
+    if target.kind != PathKind::Directory && settings.options.keep {
         return Err(CalibrateError::NothingToKeep { path });
     }
     let laid_out = target.kind == PathKind::Directory || matches!(subject, Subject::Destroy(_));
-    if settings.precondition.is_some() && (!laid_out || settings.read_only) {
+    if settings.options.preconditioning().is_some() && (!laid_out || settings.options.read_only) {
         return Err(CalibrateError::NothingToPrecondition { path });
     }
     let one_directory = target.kind == PathKind::Directory && settings.subjects.len() == 1;
-    if settings.buffered_writes && (!one_directory || settings.read_only) {
+    if settings.options.buffered_writes && (!one_directory || settings.options.read_only) {
         return Err(CalibrateError::NothingToBuffer { path });
     }
     check_part(settings, subject, target.kind)?;
     let written = laid_out || matches!(subject, Subject::TestFile(_));
-    if !settings.mixes.is_empty() && (!written || settings.read_only) {
+    if !settings.options.mixes_read_pct.is_empty() && (!written || settings.options.read_only) {
         return Err(CalibrateError::NothingToMix { path });
     }
     Ok(())
@@ -182,7 +184,7 @@ fn check_subject(
 /// is swapped.
 fn check_memory(settings: &Settings, available: Option<u64>) -> Result<(), CalibrateError> {
     let least = Bytes(2 * cpu::MEMORY.get());
-    match available.map(Bytes).filter(|&available| settings.cpu && available < least) {
+    match available.map(Bytes).filter(|&available| settings.options.cpu && available < least) {
         Some(available) => Err(CalibrateError::Memory { available, least }),
         None => Ok(()),
     }
@@ -195,23 +197,24 @@ fn check_part(
     kind: PathKind,
 ) -> Result<(), CalibrateError> {
     let path = subject.path().clone();
-    let whole = settings.span.is_none() && settings.offset == Bytes(0);
-    let only_read = settings.read_only || matches!(subject, Subject::Path(_));
+    let whole =
+        settings.options.asked_span_bytes.is_none() && settings.options.offset_bytes == Bytes(0);
+    let only_read = settings.options.read_only || matches!(subject, Subject::Path(_));
     if kind == PathKind::Directory && !whole {
         return Err(CalibrateError::PartOfDirectory { path });
     }
     if !whole && !only_read {
         return Err(CalibrateError::PartWritten { path });
     }
-    if !settings.offset.get().is_multiple_of(LARGE.get()) {
-        return Err(CalibrateError::Offset { offset: settings.offset, unit: LARGE });
+    if !settings.options.offset_bytes.get().is_multiple_of(LARGE.get()) {
+        return Err(CalibrateError::Offset { offset: settings.options.offset_bytes, unit: LARGE });
     }
     Ok(())
 }
 
 /// Fails if the streams do not fit: each reads its own part.
 fn check_streams(settings: &Settings, span: Bytes) -> Result<(), CalibrateError> {
-    let most = settings.streams.iter().copied().max().unwrap_or(0);
+    let most = settings.options.streams.iter().copied().max().unwrap_or(0);
     let least = Bytes(LARGE.get() * u64::from(most).max(8));
     if most > 0 && span < least {
         return Err(CalibrateError::Streams { streams: most, span, least });
@@ -220,7 +223,7 @@ fn check_streams(settings: &Settings, span: Bytes) -> Result<(), CalibrateError>
 }
 
 fn check_block(settings: &Settings, target: &StorageTarget) -> Result<(), CalibrateError> {
-    let block = settings.block;
+    let block = settings.options.block_bytes;
     let align = least_io(target);
     let refuse = |why: &str| Err(CalibrateError::BlockSize { block, why: why.to_owned(), align });
     if !block.get().is_power_of_two() {
@@ -243,13 +246,13 @@ fn directory_size(
 ) -> Result<Bytes, CalibrateError> {
     let free = Bytes(target.free_bytes / together::sharing_space(targets, target));
     let default = DEFAULT_SIZE.min(Bytes(free.get() / FREE_SHARE));
-    let asked = settings.size.unwrap_or(default);
-    let least = Bytes((settings.block.get() * LEAST_BLOCKS).max(LARGE.get() * 8));
-    if settings.size.is_some() && asked < least {
+    let asked = settings.options.asked_size_bytes.unwrap_or(default);
+    let least = Bytes((settings.options.block_bytes.get() * LEAST_BLOCKS).max(LARGE.get() * 8));
+    if settings.options.asked_size_bytes.is_some() && asked < least {
         return Err(too_small(settings, path, asked, least));
     }
     let log = plan::LOG_SIZE.get() + plan::append_span(asked);
-    let log = if settings.read_only { 0 } else { log };
+    let log = if settings.options.read_only { 0 } else { log };
     if asked < least || asked.get() + log > free.get() {
         let asked = Bytes(asked.max(least).get() + log);
         let path = path.to_owned();
@@ -260,9 +263,9 @@ fn directory_size(
 
 fn existing_size(settings: &Settings, file: &TestFile) -> Result<Bytes, CalibrateError> {
     let size = Bytes(file.main().size_bytes()?);
-    let block = settings.block;
-    let after = Bytes(size.get().saturating_sub(settings.offset.get()));
-    let size = settings.span.map_or(after, |span| span.min(after));
+    let block = settings.options.block_bytes;
+    let after = Bytes(size.get().saturating_sub(settings.options.offset_bytes.get()));
+    let size = settings.options.asked_span_bytes.map_or(after, |span| span.min(after));
     let several = settings.subjects.len() > 1;
     let whole = if several { LARGE.get() } else { 0 };
     let least = Bytes((block.get() * LEAST_BLOCKS).max(whole));
@@ -277,7 +280,7 @@ fn existing_size(settings: &Settings, file: &TestFile) -> Result<Bytes, Calibrat
 
 fn too_small(settings: &Settings, path: &Path, size: Bytes, least: Bytes) -> CalibrateError {
     let path = path.to_owned();
-    let block = settings.block;
+    let block = settings.options.block_bytes;
     let hint = format!(
         "blocks of {block} are visited at random, so choose a larger file or --size, or a smaller \
          --block-size"

@@ -1,5 +1,6 @@
 //! The run: survey into the manifest, layout, the planned steps, the confirmations, the end.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use blockstone_record::Parameters;
 use blockstone_record::manifest::{self, End, Group, Manifest};
 use blockstone_record::parameters::CalibrateParameters;
 use blockstone_sys::file::BlockFile;
+use serde_json::Value;
 
 use crate::buffered;
 use crate::confirm;
@@ -79,7 +81,7 @@ impl Prepared<'_> {
         run.keep_skipped();
         let Run { mut prepared, session, observer, .. } = run;
         session.close(end)?;
-        if prepared.settings.keep {
+        if prepared.settings.options.keep {
             match prepared.files.keep() {
                 Ok(kept) => kept.iter().for_each(|kept| {
                     observer.note(&format!("kept the test file: {}", kept.display()));
@@ -95,7 +97,7 @@ impl Prepared<'_> {
             id: &self.settings.recording.id,
             verb: "calibrate",
             argv: &self.settings.argv,
-            settings: self.parameters().settings(),
+            settings: self.stored(),
             seed: self.settings.seed,
             host: &self.host,
             target: &self.target,
@@ -112,31 +114,10 @@ impl Prepared<'_> {
         Manifest { targets: targets.collect(), ..manifest }
     }
 
-    fn parameters(&self) -> CalibrateParameters {
-        let settings = self.settings;
-        CalibrateParameters {
-            block_bytes: Some(settings.block),
-            max_latency_ns: Some(settings.max_latency),
-            buffered: Some(settings.buffered),
-            read_only: Some(settings.read_only),
-            keep: Some(settings.keep),
-            matrix: Some(settings.matrix),
-            buffered_writes: settings.buffered_writes.then_some(true),
-            cpu: settings.cpu.then_some(true),
-            asked_span_bytes: settings.span.map(Some),
-            offset_bytes: Some(settings.offset).filter(|offset| offset.get() > 0),
-            streams: Some(settings.streams.clone()).filter(|streams| !streams.is_empty()),
-            mixes_read_pct: Some(settings.mixes.clone()).filter(|mixes| !mixes.is_empty()),
-            thoroughness: Some(settings.thoroughness.name().to_owned()),
-            size_bytes: Some(self.facts.span),
-            asked_size_bytes: Some(settings.size),
-            rate_per_s: settings.open_loop.map(|open| open.rate_per_s),
-            poisson: settings.open_loop.map(|open| open.poisson),
-            link_bytes_per_s: settings.link_mb_per_s.map(|link| link * 1e6),
-            precondition: Some(settings.precondition.is_some()),
-            precondition_limit_ns: settings.precondition.map(|asked| asked.limit),
-            precondition_round_ns: settings.precondition.map(|asked| asked.round),
-        }
+    /// Returns the options, and how much of the file is visited.
+    fn stored(&self) -> BTreeMap<String, Value> {
+        let span = CalibrateParameters { size_bytes: Some(self.facts.span), ..Default::default() };
+        self.settings.options.settings().into_iter().chain(span.settings()).collect()
     }
 }
 
@@ -176,7 +157,7 @@ impl Run<'_> {
         self.left = self.expected(&plan::steps(settings, self.prepared.facts));
         let (medium, content) = (Medium::Nothing, Arc::new(NoContent));
         self.hold(&overhead, medium, content)?;
-        if settings.cpu {
+        if settings.options.cpu {
             self.visit_cached()?;
         }
         if self.prepared.files.needs_layout() {
@@ -206,7 +187,7 @@ impl Run<'_> {
 
     /// Returns the longest time that `steps` and the confirmations may take.
     fn expected(&self, steps: &[Step]) -> Nanos {
-        let thoroughness = self.prepared.settings.thoroughness;
+        let thoroughness = self.prepared.settings.options.thoroughness();
         let steps: u64 = steps.iter().map(longest).sum();
         Nanos(steps + plan::confirm_limit(thoroughness).get())
     }
@@ -290,11 +271,11 @@ impl Run<'_> {
     /// them, and reference points because drift is computed from them.
     fn out_of_time(&self, step: &Step) -> bool {
         let settings = self.prepared.settings;
-        let limit = plan::budget(settings.thoroughness).run;
+        let limit = plan::budget(settings.options.thoroughness()).run;
         let confirmations = match step.group {
             Group::Mix | Group::BufferedWrite => return false,
             Group::Confirm | Group::Reference => 0,
-            _ => plan::confirm_limit(settings.thoroughness).get(),
+            _ => plan::confirm_limit(settings.options.thoroughness()).get(),
         };
         let after = plan::CONCLUSION.get() + confirmations;
         limit
@@ -331,7 +312,7 @@ impl Run<'_> {
         if !stamped {
             return Arc::new(NoContent);
         }
-        let unit = self.prepared.settings.block.get().min(step.load.block_bytes);
+        let unit = self.prepared.settings.options.block_bytes.get().min(step.load.block_bytes);
         Arc::new(Stamped::new(self.prepared.files.file_id(), unit, self.oldest_sequence))
     }
 
@@ -339,11 +320,11 @@ impl Run<'_> {
     fn lay_out(&mut self) -> Result<(), EarlyEnd> {
         let settings = self.prepared.settings;
         let facts = self.prepared.facts;
-        let (load, limit) = match (self.filled_until, settings.size) {
+        let (load, limit) = match (self.filled_until, settings.options.asked_size_bytes) {
             (Some(end), _) => (plan::pass(settings, facts), self.until(end)),
             (None, asked) => (
                 plan::layout(settings, facts.span, facts.direct, facts.uring),
-                asked.map_or(plan::budget(settings.thoroughness).layout, |_| UNLIMITED),
+                asked.map_or(plan::budget(settings.options.thoroughness()).layout, |_| UNLIMITED),
             ),
         };
         if self.filled_until.is_none() {
@@ -351,7 +332,7 @@ impl Run<'_> {
         }
         let begin = self.session.elapsed();
         self.hold_layout("layout", load, self.prepared.files.medium(), limit)?;
-        if settings.size.is_some() || self.filled_until.is_some() {
+        if settings.options.asked_size_bytes.is_some() || self.filled_until.is_some() {
             self.unlimited_since(begin);
         }
         let done = match self.filled_until {
@@ -405,7 +386,7 @@ impl Run<'_> {
     /// Records the file's extents and a sample of its data before anything is read.
     fn keep_evidence(&mut self) -> Result<(), EarlyEnd> {
         let (facts, settings) = (self.prepared.facts, self.prepared.settings);
-        let offset = settings.offset.get();
+        let offset = settings.options.offset_bytes.get();
         let visited = offset..offset + facts.span.get() / facts.targets;
         for (at, file) in self.prepared.files.files().iter().enumerate() {
             let (main, visited) = (file.main(), visited.clone());

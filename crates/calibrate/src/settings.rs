@@ -1,12 +1,19 @@
-//! The user's settings, with every default filled in.
+//! The user's settings, with every default filled in: [`Options`] from the command line, and
+//! everything around them.
 
 use std::path::PathBuf;
 
-use blockstone_base::units::{Bytes, Nanos};
+use blockstone_base::units::Nanos;
 use blockstone_record::RunDir;
+
+mod options;
+
+pub use options::{Arrivals, Options};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thoroughness {
+    /// A few seconds: one or two points of each kind.
+    Brief,
     /// At most 20 s: fewer points, shorter windows.
     Quick,
     /// At most 90 s.
@@ -18,6 +25,7 @@ pub enum Thoroughness {
 impl Thoroughness {
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Brief => "brief",
             Self::Quick => "quick",
             Self::Standard => "standard",
             Self::Full => "full",
@@ -65,36 +73,7 @@ pub struct Preconditioning {
 pub struct Settings {
     /// Subjects to measure: one, or several as one.
     pub subjects: Vec<Subject>,
-    pub thoroughness: Thoroughness,
-    pub block: Bytes,
-    /// Size of the test file, in each of several directories; `None` derives it from the free
-    /// space.
-    pub size: Option<Bytes>,
-    /// Latency that bounds `max_iops` (mean) and the knee (p99).
-    pub max_latency: Nanos,
-    /// Whether to use the page cache, to show its effect on the numbers.
-    pub buffered: bool,
-    pub read_only: bool,
-    pub keep: bool,
-    /// Whether to measure small and large reads together.
-    pub matrix: bool,
-    /// Whether to also write sequentially through the page cache.
-    pub buffered_writes: bool,
-    /// Whether to also measure how many cached blocks are visited per second of processor time.
-    pub cpu: bool,
-    /// Numbers of large reads in flight, sequential and random; empty for those of the plan.
-    pub streams: Vec<u32>,
-    /// How much of a read-only file or device is visited; `None` for all of it.
-    pub span: Option<Bytes>,
-    /// Offset at which the visited part starts.
-    pub offset: Bytes,
-    /// Mixes of random reads and writes to measure: number of reads in 100 operations.
-    pub mixes: Vec<u32>,
-    /// Additional random reads at a fixed rate.
-    pub open_loop: Option<OpenLoop>,
-    pub precondition: Option<Preconditioning>,
-    /// Decimal MB/s of the link to the storage, if the kernel cannot know it.
-    pub link_mb_per_s: Option<f64>,
+    pub options: Options,
     pub seed: u64,
     pub argv: Vec<String>,
     /// Directory of the recording, which must be empty or not exist.

@@ -1,7 +1,6 @@
 //! A complete quick run on a small file: everything that judging relies on is in the recording.
 
-use blockstone_base::units::{Bytes, Nanos};
-use blockstone_calibrate::{Settings, Subject, Thoroughness, prepare};
+use blockstone_calibrate::{Options, Settings, Subject, prepare};
 use blockstone_measure::Observer;
 use blockstone_record::manifest::{End, Group};
 use blockstone_record::{Recording, RunDir};
@@ -17,23 +16,7 @@ fn every_window_has_its_edges_in_every_series() {
     std::fs::create_dir(&data).unwrap();
     let settings = Settings {
         subjects: vec![Subject::Path(data.clone())],
-        thoroughness: Thoroughness::Quick,
-        block: Bytes::kib(8),
-        size: Some(Bytes::mib(64)),
-        max_latency: Nanos::millis(20),
-        buffered: false,
-        read_only: false,
-        keep: false,
-        matrix: false,
-        buffered_writes: false,
-        cpu: false,
-        mixes: Vec::new(),
-        streams: Vec::new(),
-        span: None,
-        offset: Bytes(0),
-        open_loop: None,
-        precondition: None,
-        link_mb_per_s: None,
+        options: Options::parse(&["--quick", "--size", "64M"]).unwrap(),
         seed: 42,
         argv: vec!["test".into()],
         recording: RunDir { path: scratch.path().join("run"), id: "test".into() },

@@ -64,7 +64,7 @@ pub use hog::CpuHog;
 pub use mariadb_server::MariadbServer;
 pub use need::{
     FAST_VARIABLE, Need, REQUIRE_VARIABLE, SKIP_LOG_VARIABLE, TIME_LOG_VARIABLE, allowed,
-    note_time, skipped_without,
+    note_time, skip, skipped_without,
 };
 pub use nfs::NfsServer;
 pub use postgres::{POSTGRES_VERSIONS, PostgresVersion, postgres_programs};

@@ -280,9 +280,13 @@ fn capability_once(need: Need) -> Capability {
     known.entry(need).or_insert_with(|| need.capability()).clone()
 }
 
-/// Reports that a test did not run. Written directly to standard error, because the test harness
-/// discards the output of passing tests, and a silent skip looks like a pass.
-fn skip(test: &str, reason: &str) {
+/// Reports and counts that a test, or a part of it, did not run. Written directly to standard
+/// error, because the test harness discards the output of passing tests, and a silent skip looks
+/// like a pass.
+///
+/// # Panics
+/// When standard error or the log is closed.
+pub fn skip(test: &str, reason: &str) {
     writeln!(io::stderr(), "SKIP {test}: {reason}").expect("standard error is open");
     if let Some(path) = std::env::var_os(SKIP_LOG_VARIABLE) {
         append(Path::new(&path), &[test, reason]).expect("the skip log can be written");

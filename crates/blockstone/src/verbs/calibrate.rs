@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use blockstone_base::rule::listed;
-use blockstone_base::units::Bytes;
-use blockstone_calibrate::{OpenLoop, Preconditioning, Settings, Subject, Thoroughness};
+use blockstone_calibrate::{Settings, Subject};
 use blockstone_judge::rules::registry;
 use blockstone_record::Recording;
 use blockstone_report::render::json::schema::Document;
@@ -21,7 +20,7 @@ use crate::exit::Exit;
 use crate::progress::Progress;
 use crate::verb::{self, Global, Verb};
 use crate::{finish, recordings};
-use args::{Arrivals, CalibrateArgs, PreconditionArgs};
+use args::CalibrateArgs;
 
 pub const VERB: Verb = Verb {
     name: "calibrate",
@@ -82,33 +81,13 @@ fn write_orion(recording: &Path, to: &HeldDir) -> Result<()> {
 }
 
 fn settings(args: &CalibrateArgs, global: &Global) -> Result<Settings> {
+    check_streams(&args.options.streams)?;
+    check_mixes(&args.options.mixes_read_pct)?;
     let subjects = subjects(args)?;
     let paths: Vec<&Path> = subjects.iter().map(|subject| subject.path().as_path()).collect();
     let out = args.out.as_deref();
     Ok(Settings {
-        thoroughness: match (args.quick, args.full) {
-            (true, _) => Thoroughness::Quick,
-            (_, true) => Thoroughness::Full,
-            _ => Thoroughness::Standard,
-        },
-        block: args.block_size,
-        size: args.size,
-        max_latency: args.max_latency,
-        buffered: args.buffered,
-        read_only: args.read_only,
-        keep: args.keep,
-        matrix: args.matrix,
-        buffered_writes: args.buffered_writes,
-        cpu: args.cpu,
-        streams: streams(&args.streams)?,
-        span: args.span,
-        offset: args.offset.unwrap_or(Bytes(0)),
-        mixes: mixes(&args.mix)?,
-        open_loop: args
-            .rate
-            .map(|rate_per_s| OpenLoop { rate_per_s, poisson: args.arrivals == Arrivals::Poisson }),
-        precondition: preconditioning(&args.preconditioning),
-        link_mb_per_s: args.link_mbps,
+        options: args.options.clone(),
         seed: args.seed.unwrap_or_else(recordings::draw_seed),
         argv: recordings::command_line(),
         recording: recordings::new_dir("calibrate", out, &global.runs_dir, &paths)?,
@@ -118,7 +97,7 @@ fn settings(args: &CalibrateArgs, global: &Global) -> Result<Settings> {
 
 /// Checks the numbers of streams: each may occur once, and there may be no more than are planned by
 /// default, because of the time limit.
-fn streams(asked: &[u32]) -> Result<Vec<u32>> {
+fn check_streams(asked: &[u32]) -> Result<()> {
     let once = asked.iter().enumerate().all(|(at, streams)| !asked[..at].contains(streams));
     if !once || asked.len() > 4 {
         bail!(
@@ -127,22 +106,17 @@ fn streams(asked: &[u32]) -> Result<Vec<u32>> {
             asked.len()
         );
     }
-    Ok(asked.to_vec())
+    Ok(())
 }
 
 /// Checks that no mix is named twice.
-fn mixes(asked: &[u32]) -> Result<Vec<u32>> {
+fn check_mixes(asked: &[u32]) -> Result<()> {
     let twice = asked.iter().enumerate().find(|(at, pct)| asked[..*at].contains(pct));
     if let Some((_, read_pct)) = twice {
         let mix = format!("{read_pct}:{}", 100 - read_pct);
         bail!("mix reads and writes: {mix} is named twice\nhint: name each mix once");
     }
-    Ok(asked.to_vec())
-}
-
-fn preconditioning(args: &PreconditionArgs) -> Option<Preconditioning> {
-    let (limit, round) = (args.precondition_limit, args.precondition_round);
-    args.precondition.then_some(Preconditioning { limit, round })
+    Ok(())
 }
 
 fn subjects(args: &CalibrateArgs) -> Result<Vec<Subject>> {

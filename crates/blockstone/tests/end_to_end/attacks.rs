@@ -105,7 +105,7 @@ fn whoever_replaces_a_recording_under_way_cannot_direct_it_elsewhere() {
     let victim = place.runs().join("victim");
     fs::write(&victim, "the administrator's").unwrap();
     let mut command = Command::new(blockstone_binary());
-    command.args(["calibrate", "--size", "64M", "--quick", "--out"]).arg(&out).arg(place.data());
+    command.args(["calibrate", "--size", "64M", "--brief", "--out"]).arg(&out).arg(place.data());
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let until = Instant::now() + Duration::from_mins(1);
     while !out.join("manifest.json").exists() {
@@ -188,7 +188,7 @@ fn what_a_terminal_would_obey_is_spelled_out() {
 fn arguments_that_are_no_text_are_refused_or_measured() {
     let place = Place::beside();
     let odd = std::ffi::OsStr::from_bytes(b"\xff\xfe");
-    for arguments in [&["calibrate", "--quick"][..], &["run"], &["watch", "--once", "--record"]] {
+    for arguments in [&["calibrate", "--brief"][..], &["run"], &["watch", "--once", "--record"]] {
         let ran = run(Command::new(blockstone_binary())
             .current_dir(place.runs())
             .args(arguments)
@@ -288,7 +288,7 @@ fn a_limit_of_file_size_is_an_error_with_a_hint() {
     let place = Place::beside();
     let mut shell = Command::new("sh");
     let script = format!(
-        "ulimit -f 64; exec {} calibrate --quick --size 64M {}",
+        "ulimit -f 64; exec {} calibrate --brief --size 64M {}",
         blockstone_binary().display(),
         place.data().display()
     );

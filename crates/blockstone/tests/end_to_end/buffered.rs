@@ -21,7 +21,7 @@ fn writes_return_faster_than_they_are_flushed() {
     let device = LoopDevice::create(spec).unwrap();
     let mut command = place.within(device.command(blockstone_binary()), "calibrate");
     let ran = run(command
-        .args(["--quick", "--json", "--size", "64M", "--buffered-writes"])
+        .args(["--brief", "--json", "--size", "64M", "--buffered-writes"])
         .arg(device.mount_point().unwrap()));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let document = ran.json();

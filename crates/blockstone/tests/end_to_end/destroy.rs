@@ -273,7 +273,7 @@ fn what_a_calibration_leaves_may_be_overwritten_by_the_next() {
     let device = blank();
     let twice = [device.device().as_os_str(), OsStr::new("--destroy")];
     let mut command = place.command("calibrate");
-    let ran = run(command.arg("--quick").args(twice).arg(device.device()));
+    let ran = run(command.arg("--brief").args(twice).arg(device.device()));
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
     let bytes = std::fs::read(device.device()).unwrap();
     assert!(bytes[2 << 20..].chunks(4096).take(9000).all(|b| b.iter().any(|&byte| byte != 0)));

@@ -2,7 +2,7 @@
 
 use blockstone_base::Bytes;
 use blockstone_testkit::{
-    Caps, DeviceSpec, FileSystem, LoopDevice, blockstone_binary, require, run,
+    Caps, DeviceSpec, FileSystem, LoopDevice, blockstone_binary, require, run, skip,
 };
 use serde_json::Value;
 
@@ -49,6 +49,8 @@ fn found(place: &Place, caps: Caps, arguments: &[&str], figure: &str, cap: f64, 
         // immediately when it resumes: in a second with several stalls, that is about a quarter.
         assert!(value <= cap * 1.25, "{figure} {value} exceeds the cap of {cap}");
     }
+    let test = std::thread::current().name().unwrap_or("known_devices").to_owned();
+    skip(&test, &format!("{figure}: other load disturbed each of {ATTEMPTS} attempts"));
 }
 
 fn rule(document: &Value) -> &Value {

@@ -73,7 +73,7 @@ fn a_condemned_number_is_struck_through_on_the_terminal() {
     let place = Place::beside();
     let file = place.file("hole.dat");
     FileKind::Hole.create(&file, SIZE).unwrap();
-    let ran = run(place.command("calibrate").args(["--quick", "--color", "never"]).arg(&file));
+    let ran = run(place.command("calibrate").args(["--brief", "--color", "never"]).arg(&file));
     assert_eq!(ran.code, Some(3));
     assert!(ran.stdout.contains("~~"), "{}", ran.stdout);
     assert!(ran.stdout.contains("hole"), "{}", ran.stdout);

@@ -124,9 +124,9 @@ impl Place {
         command
     }
 
-    /// A quick calibration with `--json`.
+    /// The shortest calibration, with `--json`.
     fn calibrate(&self, arguments: &[&str], path: &Path) -> Ran {
-        run(self.command("calibrate").args(["--quick", "--json"]).args(arguments).arg(path))
+        run(self.command("calibrate").args(["--brief", "--json"]).args(arguments).arg(path))
     }
 
     /// Starts `command` without output and waits until `far` accepts the manifest of its recording.

@@ -22,7 +22,7 @@ fn a_device_that_caps_reads_and_writes_apart_is_told_from_the_formula() {
     let spec = DeviceSpec { size: Bytes::mib(512), file_system: Some(FileSystem::Ext4), caps };
     let device = LoopDevice::create(spec).unwrap();
     let mut command = place.within(device.command(blockstone_binary()), "calibrate");
-    command.args(["--quick", "--json", "--size", "128M", "--mix", "70:30,20:80"]);
+    command.args(["--brief", "--json", "--size", "128M", "--mix", "70:30,20:80"]);
     let ran = run(command.arg(device.mount_point().unwrap()));
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     let document = ran.json();

@@ -33,7 +33,7 @@ fn cliff(place: &Place) -> Value {
     let mut device = LoopDevice::create(spec).unwrap();
     let path = device.mount_point().unwrap();
     let mut command = place.within(device.command(blockstone_binary()), "calibrate");
-    command.args(["--quick", "--size", "288M"]).arg(path);
+    command.args(["--brief", "--size", "288M"]).arg(path);
     // The layout follows the first phase.
     let mut child = place.start(&mut command, |manifest| phases(manifest) >= 1);
     sleep(Duration::from_secs(2));
@@ -67,7 +67,7 @@ fn a_write_rate_that_stays_is_no_cliff() {
     let device = LoopDevice::create(spec).unwrap();
     let mut command = place.within(device.command(blockstone_binary()), "calibrate");
     let path = device.mount_point().unwrap();
-    let ran = run(command.args(["--json", "--quick", "--size", "256M"]).arg(path));
+    let ran = run(command.args(["--json", "--brief", "--size", "256M"]).arg(path));
     let document = ran.json();
     // Unknown for a virtual machine; a rotating disk passes.
     assert_ne!(rule(&document)["outcome"], "fail", "{document:#}");
@@ -82,7 +82,7 @@ fn a_device_is_written_twice_and_then_in_rounds_until_it_settles() {
     let device = LoopDevice::create(DeviceSpec { size, file_system: None, caps }).unwrap();
     device.blank().unwrap();
     let mut command = place.within(device.command(blockstone_binary()), "calibrate");
-    command.args(["--json", "--quick", "--precondition", "--precondition-round", "3s"]);
+    command.args(["--json", "--brief", "--precondition", "--precondition-round", "3s"]);
     let ran = run(command.arg(device.device()).arg("--destroy").arg(device.device()));
     let document = ran.json();
     keeps_to_its_schema(&document);
@@ -106,7 +106,7 @@ fn a_device_is_written_twice_and_then_in_rounds_until_it_settles() {
 fn beneath_a_file_system_only_the_test_file_is_preconditioned_and_its_limit_holds() {
     let place = Place::beside();
     let mut command = place.command("calibrate");
-    command.args(["--json", "--quick", "--size", "64M", "--precondition"]);
+    command.args(["--json", "--brief", "--size", "64M", "--precondition"]);
     let ran = run(command.args(["--precondition-limit", "1ms"]).arg(place.data()));
     assert!(ran.stderr.contains("writes the test file only"), "{}", ran.stderr);
     assert!(ran.stderr.contains("time limit was reached"), "{}", ran.stderr);
@@ -122,7 +122,7 @@ fn beneath_a_file_system_only_the_test_file_is_preconditioned_and_its_limit_hold
 fn a_signal_keeps_the_rounds_that_were_recorded() {
     let place = Place::beside();
     let mut command = place.command("calibrate");
-    command.args(["--quick", "--size", "64M", "--precondition", "--precondition-round", "1s"]);
+    command.args(["--brief", "--size", "64M", "--precondition", "--precondition-round", "1s"]);
     let is_round = |phase: &Value| phase["label"] == "precondition/round";
     let rounds = |manifest: &Value| {
         let phases = manifest["phases"].as_array();

@@ -11,7 +11,9 @@ use super::{Place, keeps_to_its_schema};
 #[test]
 fn one_run_gives_figures_report_listing_and_comparison() {
     let place = Place::new();
-    let ran = place.calibrate(&["--size", "256M", "--seed", "7", "--cpu"], &place.data());
+    let mut command = place.command("calibrate");
+    command.args(["--quick", "--json", "--size", "256M", "--seed", "7", "--cpu"]);
+    let ran = run(command.arg(place.data()));
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     let document = ran.json();
     assert_eq!(document["schema"], "blockstone.calibrate/1");
@@ -78,7 +80,7 @@ fn a_kept_file_is_reused_without_a_layout() {
     assert_eq!(kept.len(), 1, "{kept:?}");
     let file = place.file(&kept[0]);
     assert_eq!(std::fs::metadata(&file).unwrap().len(), Bytes::mib(64).get());
-    let ran = run(place.command("calibrate").args(["--quick", "--json", "--file"]).arg(&file));
+    let ran = run(place.command("calibrate").args(["--brief", "--json", "--file"]).arg(&file));
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     let document = ran.json();
     let points = document["points"].as_array().unwrap();

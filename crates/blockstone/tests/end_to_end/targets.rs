@@ -14,7 +14,7 @@ use super::{Place, failed_rules, keeps_to_its_schema, names};
 /// Returns the `--json` document of a quick calibration of all `paths`.
 fn calibrate(place: &Place, arguments: &[&str], paths: &[&Path]) -> Value {
     let mut command = place.command("calibrate");
-    let ran = run(command.args(["--quick", "--json"]).args(arguments).args(paths));
+    let ran = run(command.args(["--brief", "--json"]).args(arguments).args(paths));
     assert!(matches!(ran.code, Some(0 | 3)), "{}", ran.stderr);
     let document = ran.json();
     keeps_to_its_schema(&document);
@@ -94,7 +94,7 @@ fn the_slowest_is_named_and_limits_the_others() {
     let (slow, fast) = (device(Some(100)), device(None));
     let mounts = [&fast, &slow].map(|device| device.mount_point().unwrap());
     let mut command = place.within(slow.command(blockstone_binary()), "calibrate");
-    let ran = run(command.args(["--quick", "--json", "--size", "64M"]).args(&mounts));
+    let ran = run(command.args(["--brief", "--json", "--size", "64M"]).args(&mounts));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let document = ran.json();
     let slowest = targets(&document, |one| one["slowest"] == true);

@@ -59,7 +59,7 @@ fn without_threads_every_verb_does_its_work_or_says_so() {
     let (instance, null) = (run_of("instance"), run_of("null"));
     let sqlite = [&["run", "--target", "sqlite:."][..], &short].concat();
     let verbs: &[&[&str]] = &[
-        &["calibrate", "--quick", "--size", "4M", "."],
+        &["calibrate", "--brief", "--size", "4M", "."],
         &instance,
         &null,
         &sqlite,

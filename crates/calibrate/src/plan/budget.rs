@@ -24,6 +24,18 @@ pub struct Budget {
 /// Returns the time limits of a calibration.
 pub const fn budget(thoroughness: Thoroughness) -> Budget {
     match thoroughness {
+        Thoroughness::Brief => Budget {
+            layout: Nanos::millis(2_000),
+            // Its plan is short enough, and tests on a busy machine need all of it.
+            run: None,
+            warm_up: Nanos::millis(50),
+            point: Nanos::millis(200),
+            short: Nanos::millis(160),
+            confirm: Nanos::millis(320),
+            windows: 1,
+            open_loop: Nanos::millis(500),
+            rounds: 1,
+        },
         Thoroughness::Quick => Budget {
             layout: Nanos::millis(3_000),
             run: Some(Nanos::millis(20_000)),

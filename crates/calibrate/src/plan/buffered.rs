@@ -25,7 +25,7 @@ impl Planner<'_> {
             ..self.random_read("psync", 1)
         };
         let step = Step::new("buffered-write".to_owned(), Group::BufferedWrite, load, LIMIT);
-        self.settings.buffered_writes.then_some(Step { file: FileRole::Log, ..step })
+        self.settings.options.buffered_writes.then_some(Step { file: FileRole::Log, ..step })
     }
 }
 

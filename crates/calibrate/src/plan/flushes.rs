@@ -23,7 +23,7 @@ impl Planner<'_> {
         let (file, span, block) = if has_log {
             (FileRole::Log, LOG_SIZE, Bytes(1))
         } else {
-            (FileRole::Main, span, self.settings.block)
+            (FileRole::Main, span, self.settings.options.block_bytes)
         };
         let load = LoadSpec {
             op: Op::Write,
@@ -32,7 +32,11 @@ impl Planner<'_> {
             span_bytes: span.get(),
             ..self.random_read("psync", 1)
         };
-        let measured = writable && direct && targets == 1 && !self.quick() && fits(span, block);
+        let measured = writable
+            && direct
+            && targets == 1
+            && self.choose([false, false, true])
+            && fits(span, block);
         let step = Step::new("flush-slope".to_owned(), Group::FlushSlope, load, LIMIT);
         measured.then_some(Step { file, ..step })
     }

@@ -19,8 +19,8 @@ pub fn mixes(settings: &Settings, headline: &Step) -> Vec<Step> {
         let label = format!("mix/{read_pct}:{}", 100 - read_pct);
         Step { label, group: Group::Mix, load, ..headline.clone() }
     };
-    let alone = [100, 0].into_iter().filter(|_| !settings.mixes.is_empty());
-    alone.chain(settings.mixes.iter().copied()).map(step).collect()
+    let alone = [100, 0].into_iter().filter(|_| !settings.options.mixes_read_pct.is_empty());
+    alone.chain(settings.options.mixes_read_pct.iter().copied()).map(step).collect()
 }
 
 #[cfg(test)]
@@ -37,7 +37,8 @@ mod tests {
         let load = layout(&plain, Bytes::gib(1), true, true);
         let headline = confirm(&plain, "max-iops", load, 3);
         assert!(mixes(&plain, &headline).is_empty());
-        let settings = Settings { mixes: vec![70, 50], ..plain };
+        let mut settings = plain;
+        settings.options.mixes_read_pct = vec![70, 50];
         let steps = mixes(&settings, &headline);
         let labels: Vec<&str> = steps.iter().map(|step| step.label.as_str()).collect();
         assert_eq!(labels, ["mix/100:0", "mix/0:100", "mix/70:30", "mix/50:50"]);

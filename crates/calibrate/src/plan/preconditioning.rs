@@ -22,7 +22,11 @@ const DEPTH: u32 = 32;
 pub fn pass(settings: &Settings, facts: Facts) -> LoadSpec {
     let load = layout(settings, facts.span, facts.direct, facts.uring);
     let depth_per_worker = if facts.uring { DEPTH } else { 1 };
-    LoadSpec { block_bytes: BLOCK.max(settings.block).get(), depth_per_worker, ..load }
+    LoadSpec {
+        block_bytes: BLOCK.max(settings.options.block_bytes).get(),
+        depth_per_worker,
+        ..load
+    }
 }
 
 /// Returns the first pass.
@@ -33,7 +37,7 @@ pub fn fill(settings: &Settings, facts: Facts, limit: Nanos) -> Step {
 
 /// Returns a round of random writes over the whole span.
 pub fn round(settings: &Settings, facts: Facts, repeat: u32, length: Nanos) -> Step {
-    let planner = Planner { settings, facts, budget: budget(settings.thoroughness) };
+    let planner = Planner { settings, facts, budget: budget(settings.options.thoroughness()) };
     let label = "precondition/round";
     let engine = if facts.uring { "uring" } else { "psync" };
     let load = LoadSpec {
@@ -58,11 +62,12 @@ mod tests {
         let fill = fill(&settings, FACTS, Nanos::millis(1));
         assert!(fill.is_pass());
         assert_eq!((fill.load.block_bytes, fill.load.span_bytes), (128 << 10, 4 << 30));
-        let large = Settings { block: LARGE, ..settings.clone() };
+        let mut large = settings.clone();
+        large.options.block_bytes = LARGE;
         assert_eq!(pass(&large, FACTS).block_bytes, LARGE.get(), "a stamp is written whole");
         let rounds = [0, 1].map(|n| round(&settings, FACTS, n, Nanos::millis(1)));
         assert!(rounds.iter().all(|round| !round.is_pass() && round.load.op == Op::Write));
-        assert_eq!(rounds[0].load.block_bytes, settings.block.get());
+        assert_eq!(rounds[0].load.block_bytes, settings.options.block_bytes.get());
         assert_ne!(rounds[0].load.seed, rounds[1].load.seed, "each visits other blocks");
     }
 }

@@ -40,7 +40,7 @@ pub fn check(settings: &Settings, targets: &[StorageTarget]) -> Result<(), Calib
         }
     }
     match targets {
-        [first, _, ..] if settings.keep => {
+        [first, _, ..] if settings.options.keep => {
             Err(CalibrateError::KeepOfSeveral { path: PathBuf::from(&first.path) })
         }
         _ => Ok(()),

@@ -12,7 +12,7 @@ use crate::plan::{self, Step};
 impl Run<'_> {
     /// Writes the whole file once, if requested; the layout is the second pass.
     pub(super) fn fill(&mut self) -> Result<(), EarlyEnd> {
-        let Some(asked) = self.prepared.settings.precondition else { return Ok(()) };
+        let Some(asked) = self.prepared.settings.options.preconditioning() else { return Ok(()) };
         let facts = self.prepared.facts;
         if self.prepared.target.kind != PathKind::BlockDevice {
             self.observer.note(
@@ -42,7 +42,7 @@ impl Run<'_> {
     /// takes.
     pub(super) fn rounds(&mut self, then: Nanos) -> Result<(), EarlyEnd> {
         let (settings, facts) = (self.prepared.settings, self.prepared.facts);
-        let Some((asked, end)) = settings.precondition.zip(self.filled_until) else {
+        let Some((asked, end)) = settings.options.preconditioning().zip(self.filled_until) else {
             return Ok(());
         };
         let begin = self.session.elapsed();

@@ -133,7 +133,7 @@ fn tools_that_are_counted_run_in_no_directory_that_takes_the_name_of_theirs() {
 fn files_of_measurements_are_reached_by_no_name() {
     require!(Root);
     let place = Place::new();
-    let calibrate = ["calibrate", "--quick", "--size", "64M", "--runs-dir", "runs"];
+    let calibrate = ["calibrate", "--brief", "--size", "64M", "--runs-dir", "runs"];
     assert!(attacked(&place, &calibrate) > 0);
     assert!(attacked(&place, &["noise", "--for", "1s", "--area", "1M"]) > 0);
 }
