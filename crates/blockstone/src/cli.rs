@@ -326,6 +326,21 @@ mod tests {
     }
 
     #[test]
+    fn help_lists_only_global_options_that_a_verb_heeds() {
+        let help = |line: &str| {
+            let words = std::iter::once("blockstone").chain(line.split(' ')).chain(["--help"]);
+            declarations().try_get_matches_from(words).unwrap_err().to_string()
+        };
+        for line in ["check", "check direct", "claim", "offload account"] {
+            assert!(!help(line).contains("--runs-dir") && help(line).contains("--json"), "{line}");
+        }
+        for line in ["completions", "man"] {
+            assert!(!help(line).contains("--json") && !help(line).contains("--share"), "{line}");
+        }
+        assert!(help("run").contains("--runs-dir") && help("run").contains("--share"));
+    }
+
+    #[test]
     fn options_that_would_have_no_effect_are_refused() {
         for line in [
             "copy --check m --jobs 2 a",

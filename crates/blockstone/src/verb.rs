@@ -158,7 +158,23 @@ impl Verb {
 
     pub fn declaration(&self) -> clap::Command {
         let command = (self.options)(clap::Command::new(self.name)).about(self.about);
+        // An option that is declared here is not declared again by the parser when it passes
+        // global options on, so its help does not list it. It is refused where it is given.
+        let global = Global::augment_args(clap::Command::new(""));
+        let is_hidden = |option: &&clap::Arg| !self.heeds(option.get_id().as_str());
+        let hidden = global.get_arguments().filter(is_hidden).map(|it| it.clone().hide(true));
+        let command = command.args(hidden);
         if self.alias.is_empty() { command } else { command.visible_alias(self.alias) }
+    }
+
+    /// Returns whether a global option can have an effect on this verb.
+    fn heeds(&self, option: &str) -> bool {
+        match option {
+            "json" | "csv" | "csv_raw" | "html" | "verbose" => self.reports,
+            "runs_dir" => self.finds_runs,
+            "share" => self.writes || self.reports,
+            _ => true,
+        }
     }
 }
 
