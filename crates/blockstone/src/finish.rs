@@ -65,7 +65,7 @@ pub fn finish_with(text: &str, report: &Report, context: &Context) -> Result<Exi
 }
 
 fn ended(report: &Report, context: &Context) -> Exit {
-    if let End::Failed { error } = &report.end {
+    if let End::Failed { error, .. } = &report.end {
         context.printer.error(&anyhow::anyhow!("{error}"));
     }
     exit(report)

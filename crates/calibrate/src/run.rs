@@ -76,7 +76,7 @@ impl Prepared<'_> {
         let end = match run.all_phases() {
             Ok(()) => End::Complete,
             Err(EarlyEnd::Interrupted(signal)) => End::Interrupted { signal: signal.to_owned() },
-            Err(EarlyEnd::Failed(error)) => End::Failed { error: error.to_string() },
+            Err(EarlyEnd::Failed(error)) => End::failed(&error),
         };
         run.keep_skipped();
         let Run { mut prepared, session, observer, .. } = run;

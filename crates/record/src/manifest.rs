@@ -2,6 +2,8 @@
 //! time a phase ends, so that a crash leaves a manifest that is correct up to that phase.
 
 use std::collections::BTreeMap;
+use std::error::Error;
+use std::{io, iter};
 
 use blockstone_base::capability::Capability;
 pub use blockstone_base::column::Unmeasured;
@@ -87,13 +89,43 @@ pub enum End {
     /// A signal ended it early; everything measured until then was recorded.
     Interrupted { signal: String },
     /// An error ended it early; everything measured until then was recorded.
-    Failed { error: String },
+    Failed {
+        error: String,
+        /// Number of the operating system's error that caused it (errno(3)), if one did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        errno: Option<i32>,
+    },
 }
 
 impl End {
     /// Returns `Interrupted` if there was a signal, otherwise `Complete`.
     pub fn by(signal: Option<&str>) -> Self {
         signal.map_or(Self::Complete, |name| Self::Interrupted { signal: name.to_owned() })
+    }
+
+    /// Returns `Failed` by this error, with the number of the system's error among its causes.
+    pub fn failed(error: &(dyn Error + 'static)) -> Self {
+        let mut causes = iter::successors(Some(error), |&error| error.source());
+        let errno = causes.find_map(|cause| cause.downcast_ref::<io::Error>()?.raw_os_error());
+        Self::Failed { error: error.to_string(), errno }
+    }
+
+    /// Returns the number of the system's error that ended it.
+    pub fn errno(&self) -> Option<i32> {
+        match self {
+            Self::Failed { errno: Some(errno), .. } => Some(*errno),
+            Self::Failed { error, errno: None } => before::errno(error),
+            _ => None,
+        }
+    }
+}
+
+/// For manifests that predate `errno`.
+mod before {
+    /// Returns the number that the standard library wrote into the text of an error.
+    pub fn errno(error: &str) -> Option<i32> {
+        let (_, number) = error.rsplit_once("(os error ")?;
+        number.split(')').next()?.parse().ok()
     }
 }
 
@@ -115,13 +147,13 @@ pub struct Imported {
 impl Imported {
     pub fn told_by(&self) -> String {
         let version = self.tool_version.iter().map(String::as_str);
-        std::iter::once(self.tool.as_str()).chain(version).collect::<Vec<_>>().join(" ")
+        iter::once(self.tool.as_str()).chain(version).collect::<Vec<_>>().join(" ")
     }
 
     pub fn line(&self) -> String {
         let (by, file, holds) = (self.told_by(), &self.file, &self.holds);
         let line = format!("imported, not measured by Blockstone: {by}, {file}: {holds}");
-        std::iter::once(&line).chain(&self.notes).cloned().collect::<Vec<_>>().join("; ")
+        iter::once(&line).chain(&self.notes).cloned().collect::<Vec<_>>().join("; ")
     }
 }
 

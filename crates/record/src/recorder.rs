@@ -255,7 +255,7 @@ impl Recorder {
         let written = self.compact();
         self.manifest.end = match &written {
             Ok(()) => end,
-            Err(error) => End::Failed { error: error.to_string() },
+            Err(error) => End::failed(error),
         };
         // Imported data ended long ago.
         self.manifest.ended_at.get_or_insert_with(|| Timestamp::now().to_string());

@@ -76,7 +76,7 @@ impl Prepared<'_> {
         let end = match (ran, interrupted) {
             (_, Some(signal)) => End::Interrupted { signal: signal.to_owned() },
             (Ok(()), None) => End::Complete,
-            (Err(error), None) => End::Failed { error: error.to_string() },
+            (Err(error), None) => End::failed(&error),
         };
         if self.settings.keep && end == End::Complete {
             for kept in self.files.keep()? {

@@ -275,7 +275,7 @@ impl Import {
         };
         let end = match &written {
             Ok(()) => End::Complete,
-            Err(error) => End::Failed { error: error.to_string() },
+            Err(error) => End::failed(error),
         };
         let closed = writer.close(end);
         written?;

@@ -86,7 +86,7 @@ pub fn unfinished(manifest: &Manifest) -> Option<String> {
         End::Complete => None,
         End::Running => Some(format!("Not finished: still running, or killed {rest}")),
         End::Interrupted { signal } => Some(format!("Interrupted by {signal} {rest}")),
-        End::Failed { error } => {
+        End::Failed { error, .. } => {
             let error = error.lines().next().unwrap_or_default();
             Some(format!("Failed ({error}) {rest}"))
         }

@@ -201,7 +201,9 @@ fn reason(state: &RunState) -> Option<String> {
     match state {
         RunState::Damaged { reason } => Some(format!("damaged: {}", first_line(reason))),
         RunState::Ended(End::Interrupted { signal }) => Some(format!("interrupted ({signal})")),
-        RunState::Ended(End::Failed { error }) => Some(format!("failed: {}", first_line(error))),
+        RunState::Ended(End::Failed { error, .. }) => {
+            Some(format!("failed: {}", first_line(error)))
+        }
         _ => None,
     }
 }
@@ -257,7 +259,7 @@ mod tests {
     fn rows_fit_a_narrow_terminal_and_lose_no_column() {
         let long = "/srv/storage/volumes/0007/postgresql/16/main/pgdata";
         let failed =
-            RunState::Ended(End::Failed { error: "open /x: no space\nhint: y".to_owned() });
+            RunState::Ended(End::failed(&std::io::Error::other("open /x: no space\nhint: y")));
         let mut runs = vec![run("8fj2k1", long, &[]), run("9gh3m2", "/d", &["hole"])];
         runs.push(RunEntry { state: failed, ..run("7xxxxx", long, &[]) });
         for width in [80, 100] {

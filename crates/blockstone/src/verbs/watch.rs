@@ -104,7 +104,10 @@ fn run(args: &WatchArgs, context: &Context) -> Result<Exit> {
     }
     let ended = attend(&mut watch, args, sink, context, &interrupt);
     let end = match (&ended, interrupt.signal()) {
-        (Err(error), _) => End::Failed { error: format!("{error:#}") },
+        (Err(error), _) => match End::failed(error.as_ref()) {
+            End::Failed { errno, .. } => End::Failed { error: format!("{error:#}"), errno },
+            end => end,
+        },
         (Ok(_), Some(signal)) => End::Interrupted { signal: signal.to_owned() },
         (Ok(_), None) => End::Complete,
     };

@@ -153,7 +153,7 @@ fn texts_from_the_recording_cannot_become_markup() {
     manifest.settings.insert(EVIL.to_owned(), EVIL.into());
     manifest.target.direct_io.capability = Capability::degraded(EVIL);
     manifest.target.devices[0].model = Some(EVIL.to_owned());
-    manifest.end = End::Failed { error: EVIL.to_owned() };
+    manifest.end = End::Failed { error: EVIL.to_owned(), errno: None };
     manifest.phases[3].note = Some(EVIL.to_owned());
     EVIL.clone_into(&mut fixture.findings.verdicts[0].evidence);
     for label in ["random-read/psync/x1", "cache-map/4M"] {
@@ -171,7 +171,10 @@ fn texts_from_the_recording_cannot_become_markup() {
 fn an_unfinished_recording_says_so() {
     for (end, words) in [
         (End::Interrupted { signal: "SIGTERM".to_owned() }, "Interrupted by SIGTERM"),
-        (End::Failed { error: "write vda: EIO".to_owned() }, "Failed (write vda: EIO)"),
+        (
+            End::Failed { error: "write vda: EIO".to_owned(), errno: Some(5) },
+            "Failed (write vda: EIO)",
+        ),
         (End::Running, "Not finished"),
     ] {
         let mut fixture = Fixture::interrupted();

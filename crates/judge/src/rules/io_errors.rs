@@ -22,14 +22,13 @@ pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, che
 
 /// Errors that the kernel returns if storage failed, ran out of space, or is gone: EIO, ENXIO,
 /// ENODEV, ENOSPC, EROFS, ENODATA, EILSEQ, ETIMEDOUT, EUCLEAN, EREMOTEIO (errno(3)).
-const OF_STORAGE: [u32; 10] = [5, 6, 19, 28, 30, 61, 84, 110, 117, 121];
+const OF_STORAGE: [i32; 10] = [5, 6, 19, 28, 30, 61, 84, 110, 117, 121];
 
 /// Returns the error that ended the run, if it is one of the storage.
 fn ended_by(manifest: &Manifest) -> Option<&str> {
-    let End::Failed { error } = &manifest.end else { return None };
-    let (_, number) = error.rsplit_once("(os error ")?;
-    let number = number.split(')').next()?.parse().ok()?;
-    OF_STORAGE.contains(&number).then(|| error.split("\nhint: ").next().unwrap_or(error))
+    let End::Failed { error, .. } = &manifest.end else { return None };
+    let errno = manifest.end.errno()?;
+    OF_STORAGE.contains(&errno).then(|| error.split("\nhint: ").next().unwrap_or(error))
 }
 
 fn check(case: &Case) -> Judgement {
@@ -70,16 +69,20 @@ mod tests {
 
     #[test]
     fn an_error_of_the_storage_between_phases_is_found_and_another_end_is_not_one() {
-        let ended = |error: &str| {
+        let ended = |error: &str, errno| {
             let mut fixture = Fixture::healthy();
-            fixture.manifest.end = End::Failed { error: error.to_owned() };
+            fixture.manifest.end = End::Failed { error: error.to_owned(), errno };
             fixture.verdict("io-errors")
         };
-        let verdict = ended("sample /dev/loop2: Input/output error (os error 5)\nhint: see dmesg");
-        assert!(verdict.condemns(), "{verdict:?}");
-        assert!(verdict.evidence.ends_with("Input/output error (os error 5)"), "{verdict:?}");
-        assert_eq!(ended("run: 3 workers did not return").outcome, Outcome::Pass);
-        assert_eq!(ended("open x: Permission denied (os error 13)").outcome, Outcome::Pass);
+        let text = "sample /dev/loop2: Input/output error (os error 5)\nhint: see dmesg";
+        for errno in [Some(5), None] {
+            let verdict = ended(text, errno);
+            assert!(verdict.condemns(), "a manifest without the number has the text: {verdict:?}");
+            assert!(verdict.evidence.ends_with("Input/output error (os error 5)"), "{verdict:?}");
+        }
+        assert!(ended("lire /dev/x : erreur d'E/S", Some(5)).condemns(), "whatever its words");
+        assert_eq!(ended("run: 3 workers did not return", None).outcome, Outcome::Pass);
+        assert_eq!(ended("open x: Permission denied", Some(13)).outcome, Outcome::Pass);
         assert_eq!(Fixture::healthy().verdict("io-errors").outcome, Outcome::Pass);
     }
 

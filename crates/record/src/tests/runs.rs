@@ -65,7 +65,8 @@ fn two_runs_cannot_record_into_one_directory() {
 fn runs_are_listed_newest_first_with_how_they_ended() {
     let parent = tempfile::tempdir().unwrap();
     let root = parent.path();
-    let failed = End::Failed { error: "read /data/x: Input/output error".to_owned() };
+    let failed =
+        End::Failed { error: "read /data/x: Input/output error".to_owned(), errno: Some(5) };
     record(&root.join("a"), "old", "2026-01-01T12:00:00Z").close(failed.clone()).unwrap();
     record(&root.join("b"), "new", "2026-01-03T12:00:00Z").close(End::Complete).unwrap();
     let mut killed = record(&root.join("c"), "killed", "2026-01-02T12:00:00Z");
@@ -115,4 +116,12 @@ fn damaged_runs_are_listed_with_the_reason_and_strangers_are_not() {
     let named = runs.iter().find(|run| run.id == "abc123").unwrap();
     assert_eq!(named.verb, "calibrate");
     assert!(named.started_at.is_some());
+}
+
+#[test]
+fn the_number_of_a_system_error_is_found_among_the_causes() {
+    let io = std::io::Error::from_raw_os_error(28);
+    let failed = End::failed(&RecordError::io("write", Path::new("/data"))(io));
+    assert_eq!(failed.errno(), Some(28), "{failed:?}");
+    assert_eq!(End::failed(&std::fmt::Error).errno(), None);
 }

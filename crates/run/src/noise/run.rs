@@ -58,7 +58,7 @@ impl Prepared<'_> {
         let end = match (made, observer.interrupted()) {
             (_, Some(signal)) => End::Interrupted { signal: signal.to_owned() },
             (Ok(()), None) => End::Complete,
-            (Err(error), None) => End::Failed { error: error.to_string() },
+            (Err(error), None) => End::failed(&error),
         };
         session.close(end)?;
         Ok(dir)
