@@ -48,6 +48,8 @@ pub struct Table {
     /// Number of rows that one terminal screen shows; the rest are on the page and in CSV. `None`:
     /// all.
     pub screen_rows: Option<usize>,
+    /// Number of rows that the page shows; the rest are in JSON and CSV. `None`: all.
+    pub page_rows: Option<usize>,
     /// Whether a screen folds the names of rows without a number other than zero into one line.
     pub folds_idle: bool,
     /// Remarks below the table, such as why cells are empty.
@@ -204,6 +206,7 @@ impl Table {
             columns: columns.into(),
             rows: Vec::new(),
             screen_rows: None,
+            page_rows: None,
             folds_idle: false,
             notes: Vec::new(),
         }
@@ -224,6 +227,12 @@ impl Table {
     #[must_use]
     pub fn on_screen(self, rows: usize) -> Self {
         Self { screen_rows: Some(rows), ..self }
+    }
+
+    /// Shows at most `rows` rows on the page.
+    #[must_use]
+    pub fn on_page(self, rows: usize) -> Self {
+        Self { page_rows: Some(rows), ..self }
     }
 
     /// Keeps only these columns, in this order.

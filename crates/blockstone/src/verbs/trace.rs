@@ -1,13 +1,17 @@
 //! `blockstone trace`: divides the response time of statements, from what the database logged.
 
 mod args;
+mod earlier;
 mod input;
 mod report;
+mod rows;
 mod rules;
 mod what_if;
+mod words;
 
 use anyhow::{Result, bail};
 use blockstone_base::rule::listed;
+use blockstone_base::table::Rows as _;
 use blockstone_base::units::Bytes;
 use blockstone_report::render::json::schema::Document;
 use blockstone_sys::memory;
@@ -32,10 +36,13 @@ pub const VERB: Verb = Verb {
     rules: || listed(rules::ALL).collect(),
     finds_runs: true,
     documents: &[
-        Document::of::<report::document::TraceDocument>("trace", "A trace or log of statements")
-            .with_names(&[report::TABLES]),
-        Document::of::<report::against::AgainstDocument>("trace-against", "Two of them")
-            .with_names(&[report::against::TABLES]),
+        Document::of_tables(
+            ("trace", 2),
+            "A trace or log of statements",
+            rows::Summary::COLUMNS,
+            report::TABLES,
+        ),
+        Document::of_tables(("trace-against", 2), "Two of them", &[], report::against::TABLES),
     ],
     ..Verb::PLAIN
 };

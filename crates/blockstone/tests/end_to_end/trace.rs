@@ -83,15 +83,18 @@ fn text_document_table_and_page_say_the_same() {
     let files = Files::new();
     let log = files.file("slow.log", SLOW);
     let said = document(&[], &[&log]);
-    assert_eq!(
-        (&said["response_seconds"], &said["unaccounted_seconds"]),
-        (&4.0.into(), &3.5.into())
-    );
-    let statement = &said["statements"][0];
+    let ns = |seconds: f64| Value::from((seconds * 1e9) as u64);
+    assert_eq!((&said["response_ns"], &said["unaccounted_ns"]), (&ns(4.0), &ns(3.5)));
+    let tables = &said["tables"];
+    let statement = &tables["statements"][0];
     assert_eq!(statement["text"], "select ? from t");
-    assert_eq!((&statement["executions"], &statement["seconds"]), (&2.0.into(), &4.0.into()));
-    assert_eq!(statement["components"][0]["component"], "lock");
-    let absent: Vec<&str> = said["not_in_log"]
+    assert_eq!((&statement["executions"], &statement["time_ns"]), (&2.into(), &ns(4.0)));
+    assert_eq!(statement["logical_reads"]["unmeasured"], "not in this log");
+    let component = &tables["components"][0];
+    assert_eq!(component["statement"], statement["id"]);
+    assert_eq!(component["component"], "lock");
+    assert_eq!(tables["texts"][0]["text"], "select ? from t");
+    let absent: Vec<&str> = tables["not-in-log"]
         .as_array()
         .unwrap()
         .iter()
@@ -107,7 +110,33 @@ fn text_document_table_and_page_say_the_same() {
     let kept = trace(&["--keep-text"], &[&log]).stdout;
     assert!(kept.contains("'secret'") && !text.stdout.contains("secret"), "{kept}");
     let sampled = document(&["--sample-rate", "0.5"], &[&log, &log]);
-    assert_eq!(sampled["response_seconds"], 16.0);
+    assert_eq!(sampled["response_ns"], ns(16.0));
+}
+
+#[test]
+fn the_earlier_document_has_its_keys() {
+    let _turn = Turn::beside();
+    let files = Files::new();
+    let earlier = |arguments: &[&str], files: &[&Path]| {
+        let ran = trace(&[arguments, &["--json=1"]].concat(), files);
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+        ran.json()
+    };
+    let slow = earlier(&[], &[&files.file("slow.log", SLOW)]);
+    assert_eq!((&slow["schema"], &slow["version"]), (&"blockstone.trace/1".into(), &1.into()));
+    assert_eq!((&slow["span_seconds"], &slow["response_seconds"]), (&Value::Null, &4.0.into()));
+    let statement = &slow["statements"][0];
+    assert_eq!((&statement["seconds"], &statement["logical_reads"]), (&4.0.into(), &Value::Null));
+    let lock = &statement["components"][0];
+    assert_eq!((&lock["component"], &lock["seconds"]), (&"lock".into(), &0.5.into()));
+    let oracle = earlier(&[], &[&files.file("ora.trc", ORACLE)]);
+    let below = &oracle["row_sources"][1];
+    assert_eq!(below["operation"], "INDEX RANGE SCAN I");
+    assert_eq!((&below["parent"], &below["own_seconds"]), (&1.into(), &0.0003.into()));
+    let wait = &oracle["sessions"][0]["profile"][0];
+    assert_eq!((&wait["blocks"], &wait["histogram"][0]["calls"]), (&1.into(), &1.into()));
+    assert_eq!(oracle["by_file"][0]["key"], 4);
+    assert_eq!(oracle["statements"][0]["calls"][2]["calls"], 3);
 }
 
 /// Output of `auto_explain` for a join in memory.
@@ -160,8 +189,8 @@ fn compressed_files_and_standard_input_are_read_as_they_are() {
         files.file("zst", zstd::encode_all(SLOW.as_bytes(), 1).unwrap()),
     ];
     let paths: Vec<&Path> = packed.iter().map(PathBuf::as_path).collect();
-    assert_eq!(document(&[], &paths)["response_seconds"], 16.0);
-    assert_eq!(document(&[], &[&files.file("xz", XZ)])["response_seconds"], 1.5);
+    assert_eq!(document(&[], &paths)["response_ns"], 16_000_000_000_u64);
+    assert_eq!(document(&[], &[&files.file("xz", XZ)])["response_ns"], 1_500_000_000);
     let mut command = Command::new(blockstone_binary());
     let mut child = command
         .args(["trace", "--json", "-"])
@@ -171,7 +200,7 @@ fn compressed_files_and_standard_input_are_read_as_they_are() {
         .unwrap();
     child.stdin.take().unwrap().write_all(&gzip).unwrap();
     let read: Value = serde_json::from_slice(&child.wait_with_output().unwrap().stdout).unwrap();
-    assert_eq!(read["response_seconds"], 4.0);
+    assert_eq!(read["response_ns"], 4_000_000_000_u64);
     let long = SLOW.repeat(10_000);
     let cut = zstd::encode_all(long.as_bytes(), 1).unwrap();
     let cut = trace(&[], &[&files.file("cut.zst", &cut[..cut.len() - 40])]);
@@ -185,13 +214,13 @@ fn a_sql_trace_has_waits_plans_and_predictions() {
     let files = Files::new();
     let file = files.file("ora.trc", ORACLE);
     let said = document(&[], &[&file]);
-    assert_eq!(said["span_seconds"], 0.0119, "{said:#}");
-    let waits = &said["profile"][0];
+    assert_eq!(said["span_ns"], 11_900_000, "{said:#}");
+    let waits = &said["tables"]["profile"][0];
     assert_eq!(
-        (&waits["component"], &waits["seconds"]),
-        (&"db file sequential read".into(), &0.008.into())
+        (&waits["component"], &waits["time_ns"]),
+        (&"db file sequential read".into(), &8_000_000.into())
     );
-    assert_eq!(said["row_sources"][0]["own_seconds"], 0.0082);
+    assert_eq!(said["tables"]["row-sources"][0]["own_time_ns"], 8_200_000);
     let table = |name: &str| {
         let asked = ["--what-if=array=100", "--what-if=read=0.5", "--memory-cost=30us", "-q", name];
         trace(&asked, &[&file]).stdout
@@ -221,6 +250,9 @@ fn two_traces_are_compared_by_component_and_statement() {
         .arg(&b));
     let said = said.json();
     keeps_to_its_schema(&said);
+    let sides = &said["tables"]["sides"];
+    assert_eq!((&sides[0]["side"], &sides[1]["side"]), (&"A".into(), &"B".into()));
+    assert_eq!(sides[1]["response_ns"], 6_500_000_000_u64);
     let row = &said["tables"]["statements"][0];
     assert_eq!((&row["difference_ns"], &row["ratio"]), (&2_500_000_000_u64.into(), &1.625.into()));
     let c = files.file("c.trc", ORACLE);

@@ -176,7 +176,8 @@ fn cut_entries(log: &str, window: &Window) -> String {
 
 /// Returns the figures for the statements that the run's sessions execute.
 fn of_trace(trace: &Value) -> Result<Figures> {
-    let statements = trace["statements"].as_array().context("find the statements")?;
+    let table = |name: &str| trace["tables"][name].as_array();
+    let statements = table("statements").context("find the statements")?;
     let own = |statement: &&Value| {
         let text = statement["text"].as_str().unwrap_or_default();
         let verb = text.starts_with("select count") || text.starts_with("update");
@@ -186,17 +187,17 @@ fn of_trace(trace: &Value) -> Result<Figures> {
     let sum = |of: &dyn Fn(&Value) -> f64| own.iter().map(|statement| of(statement)).sum::<f64>();
     let number = |value: &Value| value.as_f64().unwrap_or(0.0);
     let executions = sum(&|statement| number(&statement["executions"]));
-    let read_s = sum(&|statement| {
-        let components = statement["components"].as_array().into_iter().flatten();
+    let read_ns = sum(&|statement| {
+        let components = table("components").into_iter().flatten();
         components
-            .filter(|it| it["component"] == "storage read")
-            .map(|it| number(&it["seconds"]))
+            .filter(|it| it["statement"] == statement["id"] && it["component"] == "storage read")
+            .map(|it| number(&it["time_ns"]))
             .sum()
     });
     Ok(Figures {
         executions,
         reads: sum(&|statement| number(&statement["physical_reads"])) / executions,
-        read_us: Some(read_s * 1e6 / executions),
+        read_us: Some(read_ns / 1e3 / executions),
     })
 }
 

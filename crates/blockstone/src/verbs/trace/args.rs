@@ -19,7 +19,7 @@ Examples:
   zcat postgresql.csv.gz | blockstone trace --html trace.html -
   blockstone trace old.trc --against new.trc       two traces, by component and statement
   blockstone trace --calibration last orcl.trc     its reads beside what the device can do
-  blockstone trace --json slow.log | jq -r '.statements[] | [.id, .seconds, .text] | @tsv'")]
+  blockstone trace --json slow.log | jq -r '.tables.statements[] | [.id, .time_ns, .text] | @tsv'")]
 pub struct TraceArgs {
     /// SQL traces of Oracle, slow logs of MySQL or MariaDB, or logs of PostgreSQL, plain or
     /// compressed by gzip, bzip2, xz or zstd; several of one kind are read as one. `-` is standard

@@ -2,27 +2,31 @@
 
 pub mod against;
 mod charts;
-pub mod document;
 mod predictions;
 mod tables;
-mod words;
 
 use std::path::PathBuf;
 
 use blockstone_base::rule::judge;
+use blockstone_base::table::Rows as _;
 use blockstone_base::text::shown;
 use blockstone_base::units::{Bytes, counted, format_ns};
 use blockstone_record::manifest::End;
-use blockstone_report::render::json;
+use blockstone_report::render::json::schema::Tables;
 use blockstone_report::{Block, Card, Headline, Report, Section, Tone, percent};
 use blockstone_trace::{Component, Kind, RowSource, Trace};
 
 use super::input::Input;
+use super::rows::{
+    AbsentRow, BlocksRow, BucketRow, CallRow, FileRow, NoteRow, ObjectRow, ProfileRow,
+    SessionBucketRow, SessionRow, SessionSpentRow, SourceRow, StatementBucketRow, StatementRow,
+    StatementSpentRow, Summary, TextRow, TimesRow,
+};
 use super::rules::{self, TraceFindings};
 use super::what_if::Change;
+use super::{earlier, words};
 pub use predictions::Measured;
-
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+use predictions::{DeviceRow, DiskRow, WhatIfRow};
 
 /// The options that shape the report.
 pub struct Asked {
@@ -46,49 +50,56 @@ pub fn subject(paths: &[PathBuf]) -> String {
     }
 }
 
-/// Names of the tables; those of a statement end in its id.
-pub const TABLES: &[&str] = &[
-    "profile",
-    "statements",
-    "calls",
-    "calls-*",
-    "row-sources",
-    "row-sources-*",
-    "components",
-    "components-*",
-    "overall",
-    "histogram",
-    "times",
-    "histograms",
-    "sessions",
-    "files",
-    "blocks",
-    "objects",
-    "disk-time",
-    "what-if",
-    "device",
-];
+/// The tables; the names of those of a statement end in its id.
+pub const TABLES: &[Tables] = &[&[
+    ("profile", ProfileRow::COLUMNS),
+    ("statements", StatementRow::COLUMNS),
+    ("calls", CallRow::COLUMNS),
+    ("calls-*", CallRow::COLUMNS),
+    ("row-sources", SourceRow::COLUMNS),
+    ("row-sources-*", &[]),
+    ("components", StatementSpentRow::COLUMNS),
+    ("components-*", ProfileRow::COLUMNS),
+    ("overall", CallRow::COLUMNS),
+    ("histogram", &[]),
+    ("times", TimesRow::COLUMNS),
+    ("histograms", BucketRow::COLUMNS),
+    ("statement-histograms", StatementBucketRow::COLUMNS),
+    ("sessions", SessionRow::COLUMNS),
+    ("session-components", SessionSpentRow::COLUMNS),
+    ("session-histograms", SessionBucketRow::COLUMNS),
+    ("texts", TextRow::COLUMNS),
+    ("files", FileRow::COLUMNS),
+    ("blocks", BlocksRow::COLUMNS),
+    ("objects", ObjectRow::COLUMNS),
+    ("disk-time", DiskRow::COLUMNS),
+    ("what-if", WhatIfRow::COLUMNS),
+    ("device", DeviceRow::COLUMNS),
+    ("not-in-log", AbsentRow::COLUMNS),
+    ("notes", NoteRow::COLUMNS),
+]];
 
 pub fn report(input: &Input, asked: &Asked) -> Report {
     let verdicts = judge(rules::ALL, &findings(input));
     let end = End::by(input.signal);
     let mut sections =
         if asked.tkprof { by_statement(input, asked) } else { profile(input, asked) };
+    sections.push(Section::of("not-in-log", tables::not_in_log(&input.trace)));
+    sections.push(Section::of("notes", tables::notes(&input.trace)));
     sections.retain(|section| !section.blocks.is_empty());
-    let mut notes = input.trace.notes.clone();
-    notes.extend(not_in_log(&input.trace));
-    notes.extend(predictions::lacks_cost(&input.trace, asked).map(str::to_owned));
+    let notes = predictions::lacks_cost(&input.trace, asked).map(str::to_owned);
     Report {
         verb: "trace".into(),
-        version: 1,
+        version: 2,
         headline: headline(&input.trace, &asked.subject),
         identity: identity(input),
         warnings: input.warnings.clone(),
         cards: cards(&input.trace),
         sections,
-        document: json::keys(document::document(input, &verdicts, &end)),
+        scalars: Some(Summary::table("trace", "Trace", [Summary::of(input)])),
+        earlier: Some(earlier::keys),
         verdicts,
-        notes,
+        notes: notes.into_iter().collect(),
         partial: !input.warnings.is_empty(),
         end,
         ..Report::default()
@@ -196,19 +207,6 @@ fn cards(trace: &Trace) -> Vec<Card> {
     cards
 }
 
-/// Lists what this kind of log does not contain, by reason.
-fn not_in_log(trace: &Trace) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    let mut reasons: Vec<&str> = trace.absent.iter().map(|(_, why)| *why).collect();
-    reasons.dedup();
-    for why in reasons {
-        let of_it = trace.absent.iter().filter(|(_, other)| *other == why);
-        let names: Vec<String> = of_it.map(|(component, _)| words::component(component)).collect();
-        lines.push(format!("not in this log: {} ({why})", names.join(", ")));
-    }
-    lines
-}
-
 /// Shows components first, then the details behind them.
 fn profile(input: &Input, asked: &Asked) -> Vec<Section> {
     let trace = &input.trace;
@@ -223,11 +221,7 @@ fn profile(input: &Input, asked: &Asked) -> Vec<Section> {
         Section::of("profile", tables::profile(trace)).with([charts::profile(trace)]),
         Section::of("statements", tables::statements(trace, asked.top)),
         histograms(trace),
-        Section::new("where", "By file, blocks a call and object").with([
-            tables::by_file(trace),
-            tables::by_blocks(trace),
-            tables::by_object(trace),
-        ]),
+        Section::new("where", "By file, blocks a call and object").with(tables::waits(trace)),
         Section::of("row-sources", tables::row_sources(trace, asked)).about(
             "Own time and reads are those of a line without the lines below it; where these do \
              not add up, they are unknown.",
@@ -237,11 +231,7 @@ fn profile(input: &Input, asked: &Asked) -> Vec<Section> {
     sections.extend([
         Section::of("sessions", tables::sessions(trace)),
         Section::page("by-statement", "Each statement").with(statements),
-        Section::page("all-calls", "Calls, components and histograms").with([
-            tables::calls(trace),
-            tables::components(trace),
-            tables::histograms(trace),
-        ]),
+        Section::page("all-calls", "Calls, components and histograms").with(tables::all(trace)),
     ]);
     sections
 }

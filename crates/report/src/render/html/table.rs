@@ -66,6 +66,8 @@ struct Cell {
 
 /// Builds a table; `index` is its index in the data of the script.
 pub fn grid(table: &Table, index: usize, timeline: Option<&Timeline>) -> Grid {
+    let first = table.page_rows.and_then(|rows| first_rows(table, rows));
+    let table = first.as_ref().unwrap_or(table);
     let sliced = timeline.and_then(|timeline| timeline.of(table));
     let mut data = data(table, sliced);
     if let (Some(sliced), Some(timeline)) = (sliced, timeline)
@@ -90,6 +92,15 @@ pub fn grid(table: &Table, index: usize, timeline: Option<&Timeline>) -> Grid {
         index,
         data,
     }
+}
+
+/// Returns the table cut to this number of rows; `None` if it has no more.
+fn first_rows(table: &Table, rows: usize) -> Option<Table> {
+    let more = table.rows.len().checked_sub(rows).filter(|more| *more > 0)?;
+    let mut first = Table { rows: Vec::new(), ..table.clone() };
+    first.rows.extend_from_slice(&table.rows[..rows]);
+    first.notes.push(format!("{more} more rows: --csv={}", table.name));
+    Some(first)
 }
 
 fn line(table: &Table, row: &Row) -> Line {

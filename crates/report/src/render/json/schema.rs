@@ -29,7 +29,8 @@ pub struct Document {
     scalars: &'static [Heading],
 }
 
-/// Names of tables with their columns.
+/// Names of tables with their columns, of which none are declared where they differ by report. A
+/// name that ends in `*` stands for all that begin with it.
 pub type Tables = &'static [(&'static str, &'static [Heading])];
 
 /// Returns the name by which a document refers to its schema.
@@ -145,8 +146,12 @@ impl Document {
             return json!({ "type": "object", "additionalProperties": table });
         }
         let rows = Table::json_schema(generator);
+        let undeclared = generator.subschema_for::<Table>();
         let any = json!(generator.subschema_for::<Value>());
         let table = |&(name, columns): &(&str, &[Heading])| {
+            if columns.is_empty() {
+                return (name.to_owned(), json!(undeclared));
+            }
             let mut rows = json!(rows);
             let row = &mut rows["items"];
             row["required"] = columns.iter().map(|column| json!(column.key)).collect();
@@ -161,8 +166,18 @@ impl Document {
             }
             (name.to_owned(), rows)
         };
-        let tables: Map<String, Json> = self.tables.iter().copied().flatten().map(table).collect();
-        json!({ "type": "object", "properties": tables })
+        let tables = self.tables.iter().copied().flatten().map(table);
+        let (families, tables): (Map<String, Json>, Map<String, Json>) =
+            tables.partition(|(name, _)| name.ends_with('*'));
+        let families = families.into_iter();
+        let families: Map<String, Json> = families
+            .map(|(name, rows)| (format!("^{}", name.trim_end_matches('*')), rows))
+            .collect();
+        let mut all = json!({ "type": "object", "properties": tables });
+        if !families.is_empty() {
+            all["patternProperties"] = Json::Object(families);
+        }
+        all
     }
 }
 

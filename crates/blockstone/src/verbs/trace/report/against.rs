@@ -3,67 +3,103 @@
 
 use std::collections::BTreeMap;
 
-use blockstone_base::row;
+use blockstone_base::rows;
 use blockstone_base::table::{
-    Heading, Measure, Row, Table, Value, happened, ratio, text, time, total,
+    Measure, Rows as _, Table, Value, happened, ratio, text, time, total,
 };
 use blockstone_base::units::format_ns;
 use blockstone_record::manifest::End;
-use blockstone_report::render::json;
+use blockstone_report::render::json::schema::Tables;
 use blockstone_report::{Headline, Report, Section};
 use blockstone_trace::{Component, Spent, Statement, Trace};
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use super::super::input::Input;
-use super::document::{ComponentKeys, profile, unaccounted};
-use super::{VERSION, words};
+use crate::verbs::trace::input::Input;
+use crate::verbs::trace::rows::{SideBucketRow, SideRow, SideSpentRow, one_line};
+use crate::verbs::trace::{earlier, words};
 
 const ROWS_MAX: usize = 500;
 
-#[derive(Serialize, JsonSchema)]
-pub struct AgainstDocument {
-    tool_version: &'static str,
-    a: SideKeys,
-    b: SideKeys,
+/// Declares the table of something in both traces.
+macro_rules! compared {
+    ($about:literal, $name:ident, $key:ident, $heading:literal, $doc:literal, $calls:literal
+     $(, $text:ident)?) => {
+        rows! {
+            #[doc = $about]
+            pub(in crate::verbs::trace) struct $name {
+                #[doc = $doc]
+                $key: String = text($heading),
+                /// Time in the first.
+                a_ns: Value = time("A"),
+                /// Time in the second.
+                b_ns: Value = time("B"),
+                /// Of times.
+                difference_ns: f64 = time("B − A"),
+                /// Of times.
+                ratio: Value = ratio("B ÷ A"),
+                /// In the first.
+                a_calls: Value = total(concat!($calls, " A"), Measure::Count),
+                /// In the second.
+                b_calls: Value = total(concat!($calls, " B"), Measure::Count),
+                /// Of one in the first.
+                a_ns_mean: Value = time("mean A"),
+                /// Of one in the second.
+                b_ns_mean: Value = time("mean B"),
+                $(
+                    /// Its beginning.
+                    $text: String = text("text").answer(),
+                )?
+            }
+        }
+
+        impl $name {
+            fn of($key: String, sides: Sides $(, $text: &str)?) -> Self {
+                let [a, b] = sides;
+                let ns = sides.map(|side| side.map(|(ns, _)| ns));
+                let calls = sides.map(|side| Some(side?.1).filter(|calls| *calls > 0.0));
+                let mean = |side: usize| happened(ns[side].zip(calls[side]).map(|(ns, n)| ns / n));
+                let both = a.zip(b);
+                Self {
+                    $key,
+                    a_ns: happened(ns[0]),
+                    b_ns: happened(ns[1]),
+                    difference_ns: ns[1].unwrap_or(0.0) - ns[0].unwrap_or(0.0),
+                    ratio: happened(both.and_then(|(a, b)| (a.0 > 0.0).then(|| b.0 / a.0))),
+                    a_calls: happened(calls[0]),
+                    b_calls: happened(calls[1]),
+                    a_ns_mean: mean(0),
+                    b_ns_mean: mean(1),
+                    $($text: one_line($text),)?
+                }
+            }
+        }
+    };
 }
 
-#[derive(Serialize, JsonSchema)]
-struct SideKeys {
-    files: String,
-    span_seconds: Option<f64>,
-    response_seconds: f64,
-    profile: Vec<ComponentKeys>,
-    unaccounted_seconds: Option<f64>,
-    skipped_lines: u64,
-}
+compared!(
+    "Components of both traces.",
+    ComparedRow,
+    component,
+    "component",
+    "What time was spent on.",
+    "calls"
+);
+compared!(
+    "Statements of both traces.",
+    ComparedStatementRow,
+    id,
+    "statement",
+    "Its sql_id, or the hash of its text without values.",
+    "executions",
+    text
+);
 
-const COMPONENTS: &[Heading] = &[
-    text("component", "component", "What time was spent on."),
-    time("a_ns", "A", "Time in the first."),
-    time("b_ns", "B", "Time in the second."),
-    time("difference_ns", "B − A", "Of times."),
-    ratio("ratio", "B ÷ A", "Of times."),
-    total("a_calls", "calls A", Measure::Count, "In the first."),
-    total("b_calls", "calls B", Measure::Count, "In the second."),
-    time("a_ns_mean", "mean A", "Of a call in the first."),
-    time("b_ns_mean", "mean B", "Of a call in the second."),
-];
-
-const STATEMENTS: &[Heading] = &[
-    text("id", "statement", "Its sql_id, or the hash of its text without values."),
-    time("a_ns", "A", "Time in the first."),
-    time("b_ns", "B", "Time in the second."),
-    time("difference_ns", "B − A", "Of times."),
-    ratio("ratio", "B ÷ A", "Of times."),
-    total("a_calls", "executions A", Measure::Count, "In the first."),
-    total("b_calls", "executions B", Measure::Count, "In the second."),
-    time("a_ns_mean", "mean A", "Of an execution in the first."),
-    time("b_ns_mean", "mean B", "Of an execution in the second."),
-    text("text", "text", "Its beginning.").answer(),
-];
-
-pub const TABLES: &[&str] = &["components", "statements"];
+pub const TABLES: &[Tables] = &[&[
+    ("sides", SideRow::COLUMNS),
+    ("components", ComparedRow::COLUMNS),
+    ("statements", ComparedStatementRow::COLUMNS),
+    ("profiles", SideSpentRow::COLUMNS),
+    ("histograms", SideBucketRow::COLUMNS),
+]];
 
 pub fn report(a: &Input, b: &Input, names: &[String; 2]) -> Report {
     let [a_ns, b_ns] = [a, b].map(|input| words::response_ns(&input.trace));
@@ -74,64 +110,40 @@ pub fn report(a: &Input, b: &Input, names: &[String; 2]) -> Report {
     for (side, input) in [("A", a), ("B", b)] {
         notes.extend(input.trace.notes.iter().map(|note| format!("{side}: {note}")));
     }
+    let both = [("A", &a.trace, first), ("B", &b.trace, second)];
+    let sides = both.map(|(side, trace, files)| SideRow::of(side, trace, files));
+    let spent = both.map(|(side, trace, _)| {
+        SideSpentRow::all(&trace.components, words::response_ns(trace), side)
+    });
+    let buckets = both.map(|(side, trace, _)| SideBucketRow::all(&trace.components, side));
+    let (spent, buckets) = (spent.into_iter().flatten(), buckets.into_iter().flatten());
     let warnings: Vec<String> = a.warnings.iter().chain(&b.warnings).cloned().collect();
     Report {
         verb: "trace-against".into(),
-        version: 1,
+        version: 2,
         headline: Headline {
             subject: format!("{first} → {second}"), text, ..Headline::default()
         },
-        identity: vec![format!("A: {first}"), format!("B: {second}")],
         partial: !warnings.is_empty(),
         warnings,
         sections: vec![
+            Section::of("sides", SideRow::table("sides", "Traces", sides)),
             Section::of("components", components(&a.trace, &b.trace)),
             Section::of("statements", statements(&a.trace, &b.trace)),
+            Section::page("profiles", "Components and histograms").with([
+                SideSpentRow::table("profiles", "Components", spent),
+                SideBucketRow::table("histograms", "Histograms", buckets),
+            ]),
         ],
-        document: json::keys(AgainstDocument {
-            tool_version: VERSION,
-            a: side(a, first),
-            b: side(b, second),
-        }),
+        earlier: Some(earlier::against),
         notes,
         end: End::by(a.signal.or(b.signal)),
         ..Report::default()
     }
 }
 
-fn side(input: &Input, files: &str) -> SideKeys {
-    let trace = &input.trace;
-    SideKeys {
-        files: files.to_owned(),
-        span_seconds: trace.span_ns.map(words::seconds),
-        response_seconds: words::seconds(words::response_ns(trace)),
-        profile: profile(&trace.components),
-        unaccounted_seconds: unaccounted(&trace.components),
-        skipped_lines: trace.skipped_lines,
-    }
-}
-
 /// Time and calls on each side; `None` if that side has none.
 type Sides = [Option<(f64, f64)>; 2];
-
-fn row(name: &str, sides: Sides) -> Row {
-    let [a, b] = sides;
-    let ns = sides.map(|side| side.map(|(ns, _)| ns));
-    let calls = sides.map(|side| side.map(|(_, calls)| calls).filter(|calls| *calls > 0.0));
-    let mean = |side: usize| Some(ns[side]? / calls[side]?);
-    let both = a.zip(b);
-    row![
-        name,
-        happened(ns[0]),
-        happened(ns[1]),
-        ns[1].unwrap_or(0.0) - ns[0].unwrap_or(0.0),
-        happened(both.and_then(|(a, b)| (a.0 > 0.0).then(|| b.0 / a.0))),
-        happened(calls[0]),
-        happened(calls[1]),
-        happened(mean(0)),
-        happened(mean(1))
-    ]
-}
 
 fn components(a: &Trace, b: &Trace) -> Table {
     let spent = |spent: &Spent| (spent.ns, spent.calls);
@@ -144,8 +156,8 @@ fn components(a: &Trace, b: &Trace) -> Table {
     let mut rows: Vec<(String, Sides)> =
         all.into_iter().map(|(component, sides)| (words::component(component), sides)).collect();
     rows.sort_by(|a, b| most(&b.1).total_cmp(&most(&a.1)));
-    let rows = rows.iter().map(|(name, sides)| row(name, *sides));
-    Table::new("components", "Components", COMPONENTS).with(rows)
+    let rows = rows.into_iter().map(|(name, sides)| ComparedRow::of(name, sides));
+    ComparedRow::table("components", "Components", rows)
 }
 
 fn statements(a: &Trace, b: &Trace) -> Table {
@@ -160,12 +172,9 @@ fn statements(a: &Trace, b: &Trace) -> Table {
     }
     let mut rows: Vec<_> = all.into_iter().collect();
     rows.sort_by(|a, b| most(&b.1.0).total_cmp(&most(&a.1.0)));
-    let rows = rows.iter().take(ROWS_MAX).map(|(id, (sides, text))| {
-        let mut row = row(id, *sides);
-        row.cells.push(Value::from(super::tables::one_line(text)));
-        row
-    });
-    Table::new("statements", "Statements", STATEMENTS).with(rows).on_screen(20)
+    let rows = rows.into_iter();
+    let rows = rows.map(|(id, (sides, text))| ComparedStatementRow::of(id.into(), sides, text));
+    ComparedStatementRow::table("statements", "Statements", rows).on_screen(20).on_page(ROWS_MAX)
 }
 
 fn most(sides: &Sides) -> f64 {

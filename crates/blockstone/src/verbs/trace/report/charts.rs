@@ -5,7 +5,7 @@ use blockstone_base::units::format_ns;
 use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
 use blockstone_trace::{Component, Histogram, Trace};
 
-use super::words;
+use crate::verbs::trace::words;
 
 /// Most components that a chart has room for.
 const COMPONENTS_MAX: usize = 6;

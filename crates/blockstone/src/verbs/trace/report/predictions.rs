@@ -1,9 +1,9 @@
 //! Changes that would affect the response time, and the latency that the storage could have.
 
 use blockstone_base::load::{Access, LoadSpec};
-use blockstone_base::row;
+use blockstone_base::rows;
 use blockstone_base::table::{
-    Heading, Measure, Merge, Table, column, count, flow, happened, ratio, text, time,
+    Rows as _, Table, Value, bytes, count, flow, happened, ratio, text, time,
 };
 use blockstone_base::units::{Bytes, format_ns, thousands};
 use blockstone_judge::Findings;
@@ -14,8 +14,9 @@ use blockstone_trace::{
     mib_per_second, own_disk_time, round_trip, row_disk_time, single_block_reads,
 };
 
-use super::{Asked, has_waits, words};
+use super::{Asked, has_waits};
 use crate::verbs::trace::what_if::Change;
+use crate::verbs::trace::words;
 
 /// Most row sources whose disk time is shown.
 const ROWS_MAX: usize = 50;
@@ -109,18 +110,66 @@ fn cost(trace: &Trace, asked: &Asked) -> Option<(f64, String)> {
     Some((cost.ns, words))
 }
 
-const DISK: &[Heading] = &[
-    text("statement", "statement", "Its id."),
-    text("operation", "operation", "The line of the plan."),
-    count("own_physical_reads", "own reads", "Physical reads of the line alone."),
-    time("own_disk_ns", "own disk time", "Own time less own logical reads × the time of one."),
-    time("own_read_ns", "a read", "Own disk time ÷ own physical reads."),
-    flow("own_bytes_per_s", "rate", "Size of a block ÷ the time of a read."),
-    time("read_ns_with_below", "a read, with below", "The same of the line with those below it."),
-];
+rows! {
+    /// Time of row sources that their reads from storage took.
+    pub(super) struct DiskRow {
+        /// Its id.
+        statement: String = text("statement"),
+        /// The line of the plan.
+        operation: String = text("operation"),
+        /// Physical reads of the line alone.
+        own_physical_reads: Option<f64> = count("own reads"),
+        /// Own time less own logical reads × the time of one.
+        own_disk_ns: Value = time("own disk time"),
+        /// Own disk time ÷ own physical reads.
+        own_read_ns: Value = time("a read"),
+        /// Size of a block ÷ the time of a read.
+        own_bytes_per_s: Value = flow("rate"),
+        /// The same of the line with those below it.
+        read_ns_with_below: Value = time("a read, with below"),
+    }
+}
+
+rows! {
+    /// Predictions of the response time.
+    pub(super) struct WhatIfRow {
+        /// What is different.
+        change: String = text("if"),
+        /// Response time of the trace.
+        now_ns: f64 = time("now"),
+        /// Response time that is predicted.
+        predicted_ns: f64 = time("then"),
+        /// Now ÷ then.
+        speedup: Value = ratio("faster"),
+        /// What the prediction assumes.
+        assumes: &'static str = text("provided that").prose(),
+    }
+}
+
+rows! {
+    /// Reads of the trace beside those of a calibration.
+    pub(super) struct DeviceRow {
+        /// The component or wait event.
+        component: String = text("reads"),
+        /// Of reads; of blocks where reads are not counted.
+        reads: f64 = count("number"),
+        /// Of a read, in the mean.
+        bytes_mean: f64 = bytes("size"),
+        /// A read in the trace, in the mean.
+        read_ns_mean: f64 = time("took"),
+        /// The load of the calibration that is nearest.
+        load: String = text("device"),
+        /// Of the device's reads.
+        device_ns_p50: f64 = time("median"),
+        /// Of the device's reads.
+        device_ns_mean: f64 = time("mean"),
+        /// Mean of the trace ÷ mean of the device.
+        of_device: Value = ratio("of it"),
+    }
+}
 
 fn disk_time(trace: &Trace, asked: &Asked, cost_ns: Option<f64>) -> Table {
-    let mut table = Table::new("disk-time", "Disk time of row sources", DISK);
+    let mut table = DiskRow::table("disk-time", "Disk time of row sources", []);
     let Some(cost_ns) = cost_ns else { return table };
     let top: Vec<&Statement> = trace.statements.iter().take(asked.top).collect();
     let of_top = |row: &&RowSource| top.iter().any(|statement| statement.id == row.statement);
@@ -132,31 +181,23 @@ fn disk_time(trace: &Trace, asked: &Asked, cost_ns: Option<f64>) -> Table {
         }
         let block_bytes = asked.block_bytes as f64;
         let rate = own.and_then(|own| mib_per_second(block_bytes, own.per_read_ns));
-        table.push(row![
-            &row.statement,
-            &row.operation,
-            row.own_physical_reads,
-            happened(own.map(|own| own.total_ns)),
-            happened(own.map(|own| own.per_read_ns)),
-            happened(rate.map(|mib| mib * BYTES_PER_MIB)),
-            happened(whole.map(|whole| whole.per_read_ns))
-        ]);
+        table.push(DiskRow {
+            statement: row.statement.clone(),
+            operation: row.operation.clone(),
+            own_physical_reads: row.own_physical_reads,
+            own_disk_ns: happened(own.map(|own| own.total_ns)),
+            own_read_ns: happened(own.map(|own| own.per_read_ns)),
+            own_bytes_per_s: happened(rate.map(|mib| mib * BYTES_PER_MIB)),
+            read_ns_with_below: happened(whole.map(|whole| whole.per_read_ns)),
+        });
     }
     table.notes.push(format!("rates are those of blocks of {}", Bytes(asked.block_bytes)));
     table.on_screen(10)
 }
 
-const WHAT_IF: &[Heading] = &[
-    text("change", "if", "What is different."),
-    time("now_ns", "now", "Response time of the trace."),
-    time("predicted_ns", "then", "Response time that is predicted."),
-    ratio("speedup", "faster", "Now ÷ then."),
-    text("assumes", "provided that", "What the prediction assumes."),
-];
-
 /// Returns the predictions, and the reasons why some that were requested cannot be made.
 fn what_if(trace: &Trace, asked: &Asked, cost_ns: Option<f64>) -> (Table, Vec<String>) {
-    let mut table = Table::new("what-if", "What if", WHAT_IF);
+    let mut table = WhatIfRow::table("what-if", "What if", []);
     let mut refused = Vec::new();
     let default = [Change::Array(ARRAYS.into()), Change::Read(0.5), Change::Hits(0.5)];
     let changes: &[Change] = match asked.changes.as_slice() {
@@ -169,8 +210,8 @@ fn what_if(trace: &Trace, asked: &Asked, cost_ns: Option<f64>) -> (Table, Vec<St
             refused.push(format!("no prediction: {}", needs(change)));
         }
         for Prediction { change, now_ns, predicted_ns, assumes } in made {
-            let speedup = (predicted_ns > 0.0).then(|| now_ns / predicted_ns);
-            table.push(row![change, now_ns, predicted_ns, happened(speedup), assumes]);
+            let speedup = happened((predicted_ns > 0.0).then(|| now_ns / predicted_ns));
+            table.push(WhatIfRow { change, now_ns, predicted_ns, speedup, assumes });
         }
     }
     (table, refused)
@@ -211,20 +252,10 @@ fn needs(change: &Change) -> &'static str {
     }
 }
 
-const DEVICE: &[Heading] = &[
-    text("component", "reads", "The component or wait event."),
-    count("reads", "number", "Of reads; of blocks where reads are not counted."),
-    column("bytes_mean", "size", Measure::Bytes, Merge::Never, "Of a read, in the mean."),
-    time("read_ns_mean", "took", "A read in the trace, in the mean."),
-    text("load", "device", "The load of the calibration that is nearest."),
-    time("device_ns_p50", "median", "Of the device's reads."),
-    time("device_ns_mean", "mean", "Of the device's reads."),
-    ratio("of_device", "of it", "Mean of the trace ÷ mean of the device."),
-];
-
 fn device(trace: &Trace, measured: &Measured, asked: &Asked) -> Table {
     let title = format!("Reads beside the device: {}", measured.recording);
-    let mut table = Table::new("device", title, DEVICE);
+    let mut table = DeviceRow::table("device", "", []);
+    table.title = title.into();
     for (component, spent) in words::by_time(&trace.components) {
         if !is_read(component) {
             continue;
@@ -234,16 +265,16 @@ fn device(trace: &Trace, measured: &Measured, asked: &Asked) -> Table {
         let Some(read) = measured.nearest(bytes) else { continue };
         let block = Bytes(read.load.block_bytes);
         let order = if read.load.access == Access::Random { "random" } else { "sequential" };
-        table.push(row![
-            words::component(component),
+        table.push(DeviceRow {
+            component: words::component(component),
             reads,
-            bytes,
-            mean_ns,
-            format!("{order} reads of {block}, {} in flight", read.load.in_flight()),
-            read.ns_p50,
-            read.ns_mean,
-            happened((read.ns_mean > 0.0).then(|| mean_ns / read.ns_mean))
-        ]);
+            bytes_mean: bytes,
+            read_ns_mean: mean_ns,
+            load: format!("{order} reads of {block}, {} in flight", read.load.in_flight()),
+            device_ns_p50: read.ns_p50,
+            device_ns_mean: read.ns_mean,
+            of_device: happened((read.ns_mean > 0.0).then(|| mean_ns / read.ns_mean)),
+        });
     }
     if table.rows.is_empty() {
         table.notes.push("the trace has no reads from storage, or the calibration none".to_owned());

@@ -6,11 +6,6 @@ use blockstone_trace::{Component, Kind, Spent, Trace};
 
 pub type Components = BTreeMap<Component, Spent>;
 
-/// Converts nanoseconds to seconds, rounded to the precision they had before they were added up.
-pub fn seconds(ns: f64) -> f64 {
-    (ns / 1e9 * 1e9).round() / 1e9
-}
-
 pub fn component(component: &Component) -> String {
     match component {
         Component::Cpu => "CPU".to_owned(),
@@ -72,6 +67,11 @@ pub fn below_ns(index: usize) -> f64 {
 /// Number of calls, if they are counted.
 pub fn calls(spent: &Spent) -> Option<f64> {
     (spent.calls > 0.0).then_some(spent.calls)
+}
+
+/// Mean time of a call, if calls are counted.
+pub fn mean(spent: &Spent) -> Option<f64> {
+    calls(spent).map(|calls| spent.ns / calls)
 }
 
 /// Time of the longest call, if single calls are known.
