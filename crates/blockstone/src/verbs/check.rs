@@ -5,6 +5,7 @@ mod args;
 mod coherence;
 mod direct;
 mod durability;
+mod earlier;
 mod iosize;
 mod metadata;
 mod order;
@@ -14,6 +15,7 @@ mod report;
 mod rules;
 
 use anyhow::{Result, bail};
+use blockstone_base::table::Rows as _;
 use blockstone_report::render::json::schema::Document;
 use clap::{ArgMatches, Args, FromArgMatches};
 
@@ -33,11 +35,12 @@ pub const VERB: Verb = Verb {
     run,
     reports: true,
     rules: rules::listed,
-    documents: &[Document::of::<report::CheckDocument<'_>>(
-        "check",
+    documents: &[Document::of_tables(
+        ("check", 2),
         "Classes of what was tried or observed, with their evidence",
-    )
-    .with_tables(registry::TABLES)],
+        report::Summary::COLUMNS,
+        registry::TABLES,
+    )],
     ..Verb::PLAIN
 };
 

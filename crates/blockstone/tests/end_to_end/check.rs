@@ -32,11 +32,33 @@ fn checked(path: &Path) -> Ran {
     run(Command::new(blockstone_binary()).args(["check", "direct", "--json"]).arg(path))
 }
 
+/// Tables that have the class of each case.
+const CLASSES: [&str; 5] =
+    ["direct-cells", "write-order-cells", "coherence-cases", "durability-streams", "metadata"];
+
+fn rows<'a>(document: &'a Value, table: &str) -> impl Iterator<Item = &'a Value> {
+    document["tables"][table].as_array().into_iter().flatten()
+}
+
+/// Returns the name of a case: `read/512`, `fsync/append`, `stat/cold/tree/2000`.
+fn case(row: &Value) -> String {
+    let keys = ["case", "mode", "operation", "method", "shape", "pattern", "files"];
+    let parts = keys.iter().filter_map(|key| row.get(key));
+    let parts = parts.map(|part| part.as_str().map_or(part.to_string(), str::to_owned));
+    parts.collect::<Vec<_>>().join("/")
+}
+
 #[track_caller]
-fn class<'a>(document: &'a Value, case: &str) -> &'a str {
-    let mut cells = document["cells"].as_array().unwrap().iter();
-    let cell = cells.find(|cell| cell["case"] == case);
-    cell.map_or("", |cell| cell["class"].as_str().unwrap())
+fn row<'a>(document: &'a Value, table: &str, wanted: &str) -> &'a Value {
+    let found = rows(document, table).find(|row| case(row) == wanted);
+    found.unwrap_or_else(|| panic!("no {wanted} in {table}: {document:#}"))
+}
+
+#[track_caller]
+fn class<'a>(document: &'a Value, wanted: &str) -> &'a str {
+    let mut all = CLASSES.iter().flat_map(|table| rows(document, table));
+    let found = all.find(|row| case(row) == wanted);
+    found.map_or("", |row| row["class"].as_str().unwrap())
 }
 
 /// Compares rows of classes: an operation, then block, 512, memory+512 and memory+4.
@@ -104,8 +126,8 @@ fn what_the_journal_and_memory_serve_is_never_direct() {
     let ran = checked(&journal.mount_point().unwrap());
     assert_eq!(ran.code, Some(3), "{ran:#?}");
     let document = ran.json();
-    let cells = document["cells"].as_array().unwrap();
-    for cell in cells.iter().filter(|cell| cell["check"] == "direct") {
+    assert!(rows(&document, "direct-cells").next().is_some());
+    for cell in rows(&document, "direct-cells") {
         assert!(["buffered", "dropped", "refused"].contains(&cell["class"].as_str().unwrap()));
     }
     has(&document, &[("overwrite", ["buffered"; 4])]);
@@ -158,7 +180,7 @@ fn an_overlay_is_as_its_upper_layer_and_fuse_as_its_server_allows() {
         let document = checked(mount).json();
         let all = ["read", "overwrite", "append", "fill-hole"];
         has(&document, &all.map(|operation| (operation, [expected; 4])));
-        let evidence = document["cells"][0]["evidence"].as_str().unwrap();
+        let evidence = document["tables"]["direct-cells"][0]["evidence"].as_str().unwrap();
         let said = evidence.contains("what the server caches is not seen");
         assert_eq!(said, expected == "direct", "{evidence}");
         assert_eq!(names(mount), Vec::<String>::new(), "nothing is left");
@@ -186,8 +208,7 @@ fn btrfs_is_told_apart_on_a_path_and_of_a_process() {
         assert_eq!(found, writes, "{operation}: {document:#}");
     }
     // The kernel enters the direct path, and leaves it.
-    let mut cells = document["cells"].as_array().unwrap().iter();
-    let compressed = cells.find(|cell| cell["case"] == "read-compressed/block").unwrap();
+    let compressed = row(&document, "direct-cells", "read-compressed/block");
     assert_eq!(compressed["class"], "buffered");
     assert!(compressed["direct_ios"].as_u64().is_none_or(|ios| ios > 0), "{compressed}");
     assert_eq!(class(&document, "read/block"), "direct");
@@ -226,9 +247,8 @@ fn observed(process: &Child, path: &Path) -> (Ran, Value) {
         check.args(["check", "direct", "--json", "--for", "1s", "--pid"]);
         let ran = run(check.arg(process.id().to_string()));
         let document = ran.json();
-        let mut files = document["files"].as_array().unwrap().iter();
-        let busy = |file: &&Value| file["path"] == name.as_str() && file["requests"] != 0;
-        if let Some(file) = files.find(busy) {
+        let busy = |file: &&Value| file["file"] == name.as_str() && file["requests"] != 0;
+        if let Some(file) = rows(&document, "open-files").find(busy) {
             keeps_to_its_schema(&document);
             return (ran, file.clone());
         }
@@ -245,16 +265,17 @@ fn a_file_is_only_read_and_keeps_the_pages_of_its_other_readers() {
     let content = fs::read(&file).unwrap();
     let ran = run(place.command("check").args(["direct", "--json"]).arg(&file));
     let document = ran.json();
-    let cell = &document["cells"][0];
-    assert_eq!((&cell["case"], &cell["class"]), (&"read/block".into(), &"direct".into()));
+    let cell = &document["tables"]["direct-cells"][0];
+    assert_eq!((case(cell).as_str(), &cell["class"]), ("read/block", &"direct".into()));
+    assert!(cell["after_cached_bytes"].is_u64(), "{cell}");
     assert!(cell["evidence"].as_str().unwrap().contains("another reader"), "{cell}");
     assert_eq!(cell["before_cached_bytes"], cell["after_cached_bytes"], "{cell}");
-    assert_eq!(document["cells"].as_array().unwrap().len(), 4, "it is not written to");
+    assert_eq!(rows(&document, "direct-cells").count(), 4, "it is not written to");
     assert_eq!(fs::read(&file).unwrap(), content);
 
     let text = run(place.command("check").arg(&file)).stdout;
-    assert!(text.contains("\n  direct · direct: 3 of 3"), "{text}");
-    let csv = run(place.command("check").arg("--csv").arg(&file)).stdout;
+    assert!(text.contains("\n  direct\n    direct: 3 of 3"), "{text}");
+    let csv = run(place.command("check").arg("--csv=direct-matrix").arg(&file)).stdout;
     assert_eq!(csv.lines().nth(1), Some("read,direct,direct,direct,refused"), "{csv}");
     let page = run(place.command("check").args(["--html", "-"]).arg(&file)).stdout;
     assert!(page.contains("direct-cells") && page.contains("took the direct path"));
@@ -281,7 +302,7 @@ fn without_privileges_nothing_is_called_direct() {
     assert_eq!(ran.code, Some(3), "{ran:#?}");
     let document = ran.json();
     assert_eq!(class(&document, "overwrite/block"), "unknown", "{document:#}");
-    let evidence = document["cells"][0]["evidence"].as_str().unwrap();
+    let evidence = document["tables"]["direct-cells"][0]["evidence"].as_str().unwrap();
     assert!(evidence.contains("CAP_BPF"), "{evidence}");
     let ran = unprivileged(&["check", "direct", "--pid", "1"]);
     assert!(ran.code == Some(2) && ran.stderr.contains("or as root"), "{ran:#?}");
@@ -317,22 +338,26 @@ fn a_server_is_compared_with_its_settings() {
     let writes = "DO $$ BEGIN FOR i IN 1..10000 LOOP INSERT INTO t VALUES (i); COMMIT; \
                   PERFORM pg_sleep(0.02); END LOOP; END $$";
     let mut session = server.session(&["CREATE TABLE t (n int)", writes]).unwrap();
-    let busy = |redo: &Value| redo["file_type"] == "redo" && redo["requests"] != 0;
+    let busy = |(file, detail): &(&Value, &Value)| {
+        assert_eq!(file["file"], detail["file"]);
+        detail["file_type"] == "redo" && file["requests"] != 0
+    };
     let ran = (0..15).find_map(|_| {
         let mut check = Command::new(blockstone_binary());
         check.args(["check", "direct", "--json", "--for", "1s", "--db", &server.address()]);
         let ran = run(&mut check);
-        let written = ran.json()["files"].as_array().unwrap().iter().any(busy);
-        written.then_some(ran)
+        let document = ran.json();
+        let mut files = rows(&document, "open-files").zip(rows(&document, "open-file-details"));
+        files.any(|file| busy(&file)).then_some(ran)
     });
     session.kill().unwrap();
     session.wait().unwrap();
     let ran = ran.expect("redo is written");
     let document = ran.json();
     assert!(document["subject"].as_str().unwrap().starts_with("PostgreSQL 15"), "{document:#}");
-    let files = document["files"].as_array().unwrap();
-    let redo = files.iter().find(|file| busy(file)).unwrap();
-    assert_eq!((&redo["requested_sync"], &redo["sync"]), (&"dsync".into(), &"dsync".into()));
+    let mut files = rows(&document, "open-files").zip(rows(&document, "open-file-details"));
+    let (redo, detail) = files.find(busy).unwrap();
+    assert_eq!((&detail["requested_sync"], &redo["sync"]), (&"dsync".into(), &"dsync".into()));
     assert_eq!((&redo["opened"], &redo["class"]), (&"buffered".into(), &"buffered".into()));
     assert_eq!(outcome(&document, "flags-contradict-settings"), "pass", "{document:#}");
     assert_eq!(outcome(&document, "not-direct"), "inconclusive", "nothing is opened direct");

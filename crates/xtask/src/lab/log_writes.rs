@@ -193,7 +193,7 @@ impl Found {
         for stream in streams.with_context(|| format!("find the writers in {document:#}"))? {
             let of = |key: &str| stream[key].as_f64().unwrap_or_default();
             let missing = of("lost") + of("torn") + of("misplaced");
-            if stream["method"].as_str().is_some_and(|it| it.ends_with(" (control)")) {
+            if stream["control"] == true {
                 self.unflushed += missing;
             } else {
                 self.checked += of("checked");

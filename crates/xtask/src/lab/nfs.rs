@@ -200,7 +200,8 @@ fn said(answers: &str) -> Result<BTreeMap<String, Value>> {
 
 /// Returns the class of each case.
 fn classes(found: &Value) -> Result<BTreeMap<&str, &str>> {
-    let cells = found["cells"].as_array().with_context(|| format!("find cells in {found:#}"))?;
+    let cells = found["tables"]["coherence-cases"].as_array();
+    let cells = cells.with_context(|| format!("find cases in {found:#}"))?;
     let mut classes = BTreeMap::new();
     for cell in cells {
         let (case, class) = (cell["case"].as_str(), cell["class"].as_str());
@@ -210,35 +211,34 @@ fn classes(found: &Value) -> Result<BTreeMap<&str, &str>> {
     Ok(classes)
 }
 
-/// Returns the result for an operation on the files of the directory.
-fn cell<'a>(found: &'a Value, operation: &str, cold: &str) -> Result<&'a Value> {
-    let case = format!("{operation}/one-directory/{FILES}{cold}");
-    let cells = found["cells"].as_array().into_iter().flatten();
-    let cell = cells.clone().find(|cell| cell["case"] == case.as_str());
-    cell.with_context(|| format!("find {case} in {found:#}"))
+/// Returns the row of an operation on the files of the directory.
+fn row<'a>(found: &'a Value, table: &str, operation: &str) -> Result<&'a Value> {
+    let mut rows = found["tables"][table].as_array().into_iter().flatten();
+    let row = rows.find(|row| row["operation"] == operation);
+    row.with_context(|| format!("find {operation} in {table} of {found:#}"))
 }
 
 /// Returns the number of entries that were listed with their attributes, and of requests for that.
 fn listed(found: &Value) -> Result<(f64, f64)> {
-    let cell = cell(found, "readdir-stat", "/cold")?;
-    eprintln!("    {}", cell["evidence"].as_str().unwrap_or_default());
-    let number = |key: &str| cell[key].as_f64().with_context(|| format!("find {key} in {cell}"));
-    Ok((number("requests")?, number("rpcs")?))
+    let row = row(found, "metadata-details", "readdir-stat/cold")?;
+    eprintln!("    {}", row["evidence"].as_str().unwrap_or_default());
+    let number = |key: &str| row[key].as_f64().with_context(|| format!("find {key} in {row}"));
+    Ok((number("operations")?, number("rpcs")?))
 }
 
 impl Listing {
     fn goals(&self, found: &Value, entries: f64, requests: f64) -> Result<Vec<Goal>> {
         let what = |what: &str| format!("{}: {what}", self.name);
-        let is = |operation, cold, class: &str| -> Result<f64> {
-            Ok(f64::from(u8::from(cell(found, operation, cold)?["class"] == class)))
+        let is = |operation, class: &str| -> Result<f64> {
+            Ok(f64::from(u8::from(row(found, "metadata", operation)?["class"] == class)))
         };
         let all = FILES as f64;
         Ok(vec![
             Goal::within(what("entries"), entries, all, all),
             Goal::within(what("requests for an entry"), requests / entries, self.least, self.most),
-            Goal::at_least(what("the server listed"), is("readdir", "/cold", "server")?, 1.0),
-            Goal::at_least(what("the server looked up"), is("stat", "/cold", "server")?, 1.0),
-            Goal::at_least(what("memory looked up"), is("stat", "", "cached")?, 1.0),
+            Goal::at_least(what("the server listed"), is("readdir/cold", "server")?, 1.0),
+            Goal::at_least(what("the server looked up"), is("stat/cold", "server")?, 1.0),
+            Goal::at_least(what("memory looked up"), is("stat", "cached")?, 1.0),
         ])
     }
 }
@@ -275,9 +275,9 @@ mod tests {
 
     #[test]
     fn answers_are_told_apart_and_counted() {
-        let answers = r#"{"mount":"noac","said":{"cells":[
-            {"case":"a","class":"torn"},{"case":"b","class":"unknown"}]}}
-            {"mount":"other","said":{"cells":[]}}"#;
+        let answers = r#"{"mount":"noac","said":{"tables":{"coherence-cases":[
+            {"case":"a","class":"torn"},{"case":"b","class":"unknown"}]}}}
+            {"mount":"other","said":{"tables":{"coherence-cases":[]}}}"#;
         let said = said(answers).unwrap();
         let classes = classes(&said["noac"]).unwrap();
         let values = point("noac", &classes).values;
@@ -292,18 +292,16 @@ mod tests {
 
     #[test]
     fn requests_for_entries_are_judged() {
-        let cell = |case: &str, class: &str, rpcs: u64| {
-            serde_json::json!({
-                "case": case.replace('N', &FILES.to_string()), "class": class,
-                "requests": FILES, "rpcs": rpcs
-            })
-        };
-        let found = serde_json::json!({"cells": [
-            cell("readdir/one-directory/N/cold", "server", 4),
-            cell("stat/one-directory/N/cold", "server", 500),
-            cell("readdir-stat/one-directory/N/cold", "server", 5),
-            cell("stat/one-directory/N", "cached", 0),
-        ]});
+        let found = serde_json::json!({"tables": {
+            "metadata": [
+                {"operation": "readdir/cold", "class": "server"},
+                {"operation": "stat/cold", "class": "server"},
+                {"operation": "stat", "class": "cached"},
+            ],
+            "metadata-details": [
+                {"operation": "readdir-stat/cold", "operations": FILES, "rpcs": 5},
+            ],
+        }});
         let (entries, requests) = listed(&found).unwrap();
         assert_eq!((entries, requests), (200.0, 5.0));
         let met = |listing: &Listing| {

@@ -21,7 +21,7 @@ Examples:
   blockstone check metadata /data --files 1M         names and inodes, up to a million files
   blockstone check write-order /data                 do writers of one file wait for each other
   blockstone check iosize -- tar -cf b.tar /data     the sizes in which a command does I/O
-  blockstone check /data --json | jq -r '.cells[] | [.case, .class] | @tsv'")]
+  blockstone check /data --json | jq -r '.tables.answers[] | [.check, .answer] | @tsv'")]
 pub struct CheckArgs {
     /// A directory, in which scratch files are used and removed, or a file or block device,
     /// which is only read

@@ -8,13 +8,13 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use blockstone_base::rule::judge;
 use blockstone_base::units::{Nanos, format_ns};
-use blockstone_check::coherence::findings::{Cell, Class, CoherenceFindings};
+use blockstone_check::coherence::findings::{Class, CoherenceFindings};
 use blockstone_check::coherence::{Meeting, Plan, of_hosts, of_paths, prepare};
 use blockstone_check::meet::SIDES_MAX;
 use blockstone_report::Tone;
 use clap::{Args, FromArgMatches, ValueHint};
 
-use super::part::{self, CellKeys, Check, Numbers, Part};
+use super::part::{Check, Part};
 use super::rules;
 use crate::progress::Progress;
 use crate::purpose::Purpose;
@@ -22,10 +22,8 @@ use crate::recordings;
 
 pub use tables::TABLES;
 
-const NAME: &str = "coherence";
-
 pub const CHECK: Check = Check {
-    name: NAME,
+    name: "coherence",
     about: "Whether descriptors, mounts and hosts see each other's writes, and when",
     options: CoherenceArgs::augment_args,
     run: |options, _, progress| run(&CoherenceArgs::from_arg_matches(options)?, progress),
@@ -184,7 +182,7 @@ fn quick(path: &Path, progress: &mut Progress) -> Result<Part> {
     if !path.is_dir() {
         let subject = path.display().to_string();
         let answer = "not tried on what is only read".to_owned();
-        return Ok(Part { partial: false, ..empty(subject, answer) });
+        return Ok(Part { subject, answer, ..Part::default() });
     }
     let plan = Plan {
         paths: vec![path.to_owned(), path.to_owned()],
@@ -201,31 +199,14 @@ fn quick(path: &Path, progress: &mut Progress) -> Result<Part> {
     }))
 }
 
-fn empty(subject: String, answer: String) -> Part {
-    Part {
-        subject,
-        answer,
-        tone: Tone::Plain,
-        identity: Vec::new(),
-        cells: Vec::new(),
-        files: Vec::new(),
-        sections: Vec::new(),
-        verdicts: Vec::new(),
-        notes: Vec::new(),
-        partial: false,
-        signal: None,
-        printed_elsewhere: false,
-    }
-}
-
 fn prepared(path: &Path) -> Result<Part> {
     let found = blockstone_sys::path::whole(path).with_context(|| {
         let hint = "its directory was moved away meanwhile; prepare another";
         format!("find {}\nhint: {hint}", path.display())
     });
-    let path = found?.display().to_string();
+    let subject = found?.display().to_string();
     let answer = "prepared: name it on each mount, after it was mounted".to_owned();
-    Ok(empty(path, answer))
+    Ok(Part { subject, answer, ..Part::default() })
 }
 
 fn part(findings: CoherenceFindings) -> Part {
@@ -240,33 +221,12 @@ fn part(findings: CoherenceFindings) -> Part {
         answer,
         tone,
         identity: identity(&findings),
-        cells: findings.cells.iter().map(cell_keys).collect(),
-        files: Vec::new(),
         sections: tables::sections(&findings),
         verdicts: judge(rules::COHERENCE, &findings),
         notes,
         partial: findings.unfinished || !decided,
         signal: findings.signal,
-        printed_elsewhere: false,
-    }
-}
-
-fn cell_keys(cell: &Cell) -> CellKeys {
-    CellKeys {
-        check: NAME,
-        case: cell.case.clone(),
-        class: part::Class::Coherence(cell.class),
-        evidence: cell.evidence.clone(),
-        numbers: Numbers {
-            requests: Some(cell.operations),
-            error: cell.error.clone(),
-            stale: Some(cell.stale),
-            lag_ns_p50: cell.lag_ns_p50,
-            lag_ns_p99: cell.lag_ns_p99,
-            lag_ns_max: cell.lag_ns_max,
-            witness: cell.witness.clone(),
-            ..Numbers::default()
-        },
+        ..Part::default()
     }
 }
 

@@ -8,14 +8,14 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use blockstone_base::Capability;
 use blockstone_base::rule::judge;
-use blockstone_check::direct::findings::{Cell, Class, DirectFindings, OpenFile};
+use blockstone_check::direct::findings::{Class, DirectFindings};
 use blockstone_check::direct::{Processes, of_path, of_processes};
 use blockstone_report::Tone;
 use blockstone_servers::{monitor, without_password};
 use clap::{Args, FromArgMatches, ValueHint};
 
 use super::args::Observed;
-use super::part::{self, CellKeys, Check, Numbers, Part};
+use super::part::{Check, Part};
 use super::rules;
 use crate::password::PasswordFile;
 use crate::progress::Progress;
@@ -24,10 +24,8 @@ use crate::recordings;
 
 pub use tables::TABLES;
 
-const NAME: &str = "direct";
-
 pub const CHECK: Check = Check {
-    name: NAME,
+    name: "direct",
     about: "Whether I/O with O_DIRECT bypasses the page cache: on a path, or of a live process",
     options: DirectArgs::augment_args,
     run: |options, _, progress| run(&DirectArgs::from_arg_matches(options)?, progress),
@@ -116,56 +114,17 @@ fn part(findings: DirectFindings) -> Part {
             findings.unseen_files
         ));
     }
-    let cells = findings.cells.iter().map(cell_keys);
-    let files = findings.files.iter().map(file_keys);
     Part {
         subject: findings.subject.clone(),
         answer,
         tone,
         identity: identity(&findings),
-        cells: cells.chain(files).collect(),
         sections: tables::sections(&findings),
         verdicts: judge(rules::DIRECT, &findings),
         notes,
-        signal: findings.signal.clone(),
-        printed_elsewhere: false,
         partial,
-        files: findings.files,
-    }
-}
-
-fn cell_keys(cell: &Cell) -> CellKeys {
-    CellKeys {
-        check: NAME,
-        case: cell.case(),
-        class: part::Class::Direct(cell.class),
-        evidence: cell.evidence.clone(),
-        numbers: Numbers {
-            requests: Some(cell.requests),
-            error: cell.error.clone(),
-            promised: cell.promised,
-            added_pages: cell.added_pages,
-            direct_ios: cell.direct_ios,
-            before_cached_bytes: cell.before_cached_bytes,
-            after_cached_bytes: cell.after_cached_bytes,
-            charged_ratio: cell.charged_ratio,
-            ..Numbers::default()
-        },
-    }
-}
-
-fn file_keys(file: &OpenFile) -> CellKeys {
-    CellKeys {
-        check: NAME,
-        case: file.path.clone(),
-        class: part::Class::Direct(file.class),
-        evidence: file.evidence.clone(),
-        numbers: Numbers {
-            requests: file.requests,
-            after_cached_bytes: file.cached_bytes,
-            cached_share: file.cached_share,
-            ..Numbers::default()
-        },
+        signal: findings.signal,
+        ..Part::default()
     }
 }
 

@@ -19,7 +19,7 @@ use blockstone_report::Tone;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, FromArgMatches, ValueHint};
 
-use super::part::{self, CellKeys, Check, Numbers, Part};
+use super::part::{Check, Part};
 use super::rules;
 use crate::progress::Progress;
 use crate::purpose::Purpose;
@@ -27,10 +27,8 @@ use crate::recordings;
 
 pub use tables::TABLES;
 
-const NAME: &str = "durability";
-
 pub const CHECK: Check = Check {
-    name: NAME,
+    name: "durability",
     about: "Whether a flush makes data durable: by its time, and by a power cut with a witness",
     options: DurabilityArgs::augment_args,
     run: |options, _, progress| run(&DurabilityArgs::from_arg_matches(options)?, progress),
@@ -193,42 +191,17 @@ fn part(findings: &DurabilityFindings) -> Part {
             findings.missed_cuts > 0 || (cuts.conclusive == 0 && cuts.inconclusive > 0)
         }
     };
-    let flush = findings.flushing.iter().map(|flushing| CellKeys {
-        check: NAME,
-        case: "flush".to_owned(),
-        class: part::Class::Durability(flushing.class),
-        evidence: flushing.evidence.clone(),
-        numbers: Numbers::default(),
-    });
-    let cells = flush.chain(findings.streams.iter().map(stream_keys)).collect();
     Part {
         subject: findings.subject.clone(),
         answer,
         tone,
         identity: identity(findings),
-        cells,
         sections: tables::sections(findings),
         verdicts: judge(rules::DURABILITY, findings),
         notes: findings.notes.clone(),
         signal: findings.signal.clone(),
-        printed_elsewhere: false,
         partial,
-        files: Vec::new(),
-    }
-}
-
-fn stream_keys(stream: &StreamFindings) -> CellKeys {
-    CellKeys {
-        check: NAME,
-        case: stream.stream.case(),
-        class: part::Class::Durability(stream.class),
-        evidence: stream.evidence.clone(),
-        numbers: Numbers {
-            acknowledged: Some(stream.acknowledged),
-            lost: Some(stream.lost),
-            torn: Some(stream.torn),
-            ..Numbers::default()
-        },
+        ..Part::default()
     }
 }
 

@@ -14,17 +14,15 @@ use blockstone_report::Tone;
 use clap::{Args, FromArgMatches, ValueHint};
 
 use super::args::Observed;
-use super::part::{self, CellKeys, Check, Numbers, Part};
+use super::part::{Check, Part};
 use crate::progress::Progress;
 use crate::purpose::Purpose;
 use crate::recordings;
 
 pub use tables::TABLES;
 
-const NAME: &str = "iosize";
-
 pub const CHECK: Check = Check {
-    name: NAME,
+    name: "iosize",
     about: "In which sizes programs ask for I/O, and in which sizes the device gets it",
     options: IosizeArgs::augment_args,
     run: |options, _, progress| run(&IosizeArgs::from_arg_matches(options)?, progress),
@@ -88,65 +86,21 @@ fn part(findings: IosizeFindings) -> Part {
         ));
     }
     notes.extend(findings.saving.clone());
-    let mut cells: Vec<CellKeys> = Vec::new();
-    let flows = findings.total.iter().chain(&findings.flows);
-    cells.extend(flows.map(|flow| cell_keys(flow, &findings)));
-    for tool in &findings.tools {
-        cells.extend(tool.flows.iter().map(|flow| CellKeys {
-            numbers: Numbers { exit_code: tool.exit, ..numbers(flow) },
-            ..cell_keys(flow, &findings)
-        }));
-    }
-    if cells.is_empty() {
-        cells.push(CellKeys {
-            check: NAME,
-            case: "all files".to_owned(),
-            class: part::Class::Iosize(Class::Unknown),
-            evidence: findings.charged.as_ref().map_or("nothing was counted".into(), second_best),
-            numbers: Numbers { exit_code: findings.exit, ..Numbers::default() },
-        });
-    }
     Part {
         subject: findings.subject.clone(),
         answer,
         tone,
         identity: identity(&findings),
-        cells,
-        files: Vec::new(),
         sections: tables::sections(&findings),
-        verdicts: Vec::new(),
         notes,
         partial: !findings.kernel.is_full(),
         signal: findings.signal,
-        printed_elsewhere: false,
-    }
-}
-
-fn cell_keys(flow: &Flow, findings: &IosizeFindings) -> CellKeys {
-    CellKeys {
-        check: NAME,
-        case: format!("{}: {}", flow.path, flow.direction.name()),
-        class: part::Class::Iosize(flow.class),
-        evidence: flow.evidence.clone(),
-        numbers: Numbers { exit_code: findings.exit, ..numbers(flow) },
-    }
-}
-
-fn numbers(flow: &Flow) -> Numbers {
-    Numbers {
-        requests: Some(flow.calls.iter().map(|calls| calls.calls).sum()),
-        added_pages: Some(flow.added_pages),
-        asked_bytes_mean: flow.asked_bytes_mean(),
-        device_bytes_mean: flow.device_bytes_mean(),
-        device_requests: Some(flow.device_requests),
-        sequential_share: flow.sequential_share(),
-        aligned_share: flow.aligned_share(),
-        ..Numbers::default()
+        ..Part::default()
     }
 }
 
 /// Describes the reads and writes that `/proc/PID/io` counts.
-fn second_best(charged: &Charged) -> String {
+pub fn second_best(charged: &Charged) -> String {
     let mean = |bytes: u64, calls: u64| match calls {
         0 => "none".to_owned(),
         _ => format!("{} calls of {} on average", thousands(calls as i64), Bytes(bytes / calls)),

@@ -8,14 +8,12 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use blockstone_base::rule::judge;
 use blockstone_base::units::{Bytes, counted, format_ns};
-use blockstone_check::metadata::findings::{
-    Cell, Class, Growth, GrowthClass, MetadataFindings, Shape,
-};
+use blockstone_check::metadata::findings::{Class, GrowthClass, MetadataFindings, Shape};
 use blockstone_check::metadata::{Caches, FILES_MAX, RANKS_MAX, Settings, of_path};
 use blockstone_report::Tone;
 use clap::{Args, FromArgMatches, ValueHint};
 
-use super::part::{self, CellKeys, Check, Numbers, Part};
+use super::part::{Check, Part};
 use super::rules;
 use crate::choice::{Choice, one_of};
 use crate::progress::Progress;
@@ -24,10 +22,8 @@ use crate::recordings;
 
 pub use tables::TABLES;
 
-const NAME: &str = "metadata";
-
 pub const CHECK: Check = Check {
-    name: NAME,
+    name: "metadata",
     about: "What creating, looking up, listing and removing files costs, by their number",
     options: MetadataArgs::augment_args,
     run: |options, _, progress| run(&MetadataArgs::from_arg_matches(options)?, progress),
@@ -59,7 +55,7 @@ Examples:
   blockstone check metadata .
   blockstone check metadata /data --files 1M --shape one-directory
   blockstone check metadata /data --drop-caches      as root: what reads is tried cold, too
-  blockstone check metadata /data --json | jq '.cells[] | [.case, .class, .ops_per_s]'")]
+  blockstone check metadata /data --json | jq '.tables.metadata[] | [.operation, .files, .class]'")]
 struct MetadataArgs {
     /// A directory, in which a scratch directory is made and removed
     #[arg(value_name = "PATH", value_hint = ValueHint::DirPath)]
@@ -156,49 +152,17 @@ fn part(findings: &MetadataFindings) -> Part {
     if findings.unfinished {
         notes.push("Files were made too slowly: what is missing was not tried.".to_owned());
     }
-    let cells = findings.cells.iter().map(cell_keys);
-    let growth = findings.growth.iter().map(growth_keys);
     Part {
         subject: findings.subject.clone(),
         answer,
         tone,
         identity: identity(findings),
-        cells: cells.chain(growth).collect(),
         sections: tables::sections(findings, &verdicts),
         verdicts,
         notes,
         signal: findings.signal.clone(),
-        printed_elsewhere: false,
         partial: unknown || findings.unfinished,
-        files: Vec::new(),
-    }
-}
-
-fn cell_keys(cell: &Cell) -> CellKeys {
-    CellKeys {
-        check: NAME,
-        case: cell.case(),
-        class: part::Class::Metadata(cell.class),
-        evidence: cell.evidence.clone(),
-        numbers: Numbers {
-            requests: Some(cell.operations),
-            error: cell.error.clone(),
-            ops_per_s: cell.ops_per_s.map(|rate| rate.value),
-            ns_p99: cell.latency.bounded_quantile_ns(0.99),
-            bytes_read: cell.bytes_read,
-            rpcs: cell.rpcs,
-            ..Numbers::default()
-        },
-    }
-}
-
-fn growth_keys(growth: &Growth) -> CellKeys {
-    CellKeys {
-        check: NAME,
-        case: growth.case(),
-        class: part::Class::Growth(growth.class),
-        evidence: growth.evidence.clone(),
-        numbers: Numbers::default(),
+        ..Part::default()
     }
 }
 

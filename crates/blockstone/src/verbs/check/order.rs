@@ -8,12 +8,12 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use blockstone_base::Capability;
 use blockstone_base::units::Nanos;
-use blockstone_check::order::findings::{Cell, Class, Mode, OrderFindings};
+use blockstone_check::order::findings::{Class, Mode, OrderFindings};
 use blockstone_check::order::{Plan, of_path};
 use blockstone_report::Tone;
 use clap::{Args, FromArgMatches, ValueHint};
 
-use super::part::{self, CellKeys, Check, Numbers, Part};
+use super::part::{Check, Part};
 use super::rules;
 use crate::progress::Progress;
 use crate::purpose::Purpose;
@@ -21,10 +21,8 @@ use crate::recordings;
 
 pub use tables::TABLES;
 
-const NAME: &str = "write-order";
-
 pub const CHECK: Check = Check {
-    name: NAME,
+    name: "write-order",
     about: "Whether several writers of one file wait for each other, by what they write",
     options: OrderArgs::augment_args,
     run: |options, _, progress| run(&OrderArgs::from_arg_matches(options)?, progress),
@@ -128,14 +126,12 @@ fn part(findings: &OrderFindings) -> Part {
         answer,
         tone,
         identity: identity(findings),
-        cells: findings.cells.iter().map(|cell| cell_keys(findings, cell)).collect(),
         sections: tables::sections(findings),
         verdicts: rules::judge_order(findings),
         notes,
         signal: findings.signal.clone(),
-        printed_elsewhere: false,
         partial: unknown || findings.unfinished,
-        files: Vec::new(),
+        ..Part::default()
     }
 }
 
@@ -146,30 +142,6 @@ const CURE: &str = "Direct writers do not wait for each other in files that were
 const BUFFERED: &str = "A writer that uses the page cache has the lock of the file alone, on XFS \
                         also from readers. Direct writers share it in blocks that were written \
                         before; writers with files of their own do not wait.";
-
-fn cell_keys(findings: &OrderFindings, cell: &Cell) -> CellKeys {
-    let own = cell.own_files;
-    CellKeys {
-        check: NAME,
-        case: cell.mode.name().to_owned(),
-        class: part::Class::Order(cell.class),
-        evidence: cell.evidence.clone(),
-        numbers: Numbers {
-            writers: Some(cell.writers),
-            buffered: Some(findings.is_buffered),
-            requests: Some(cell.one_file.requests),
-            error: cell.error.clone(),
-            lock_time_share: cell.one_file.lock_time_share,
-            own_lock_time_share: own.and_then(|own| own.lock_time_share),
-            switches_per_request: Some(cell.one_file.switches_per_request),
-            own_switches_per_request: own.map(|own| own.switches_per_request),
-            lost: (cell.mode == Mode::Append).then_some(cell.one_file.lost),
-            iops: Some(cell.one_file.iops),
-            own_iops: own.map(|own| own.iops),
-            ..Numbers::default()
-        },
-    }
-}
 
 fn identity(findings: &OrderFindings) -> Vec<String> {
     if findings.not_tried.is_some() {

@@ -3,7 +3,7 @@
 use blockstone_report::render::json::schema::Tables;
 
 use super::part::Check;
-use super::{coherence, direct, durability, iosize, metadata, order};
+use super::{coherence, direct, durability, iosize, metadata, order, report};
 
 pub const ALL: &[Check] = &[
     direct::CHECK,
@@ -14,8 +14,9 @@ pub const ALL: &[Check] = &[
     iosize::CHECK,
 ];
 
-/// The tables of each check.
+/// The tables of several checks, and of each.
 pub const TABLES: &[Tables] = &[
+    report::TABLES,
     direct::TABLES,
     order::TABLES,
     coherence::TABLES,

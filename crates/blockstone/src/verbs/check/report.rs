@@ -1,47 +1,43 @@
 //! The report of one check or of several.
 
-use blockstone_base::verdict::Verdict;
-use blockstone_check::direct::findings::OpenFile;
+use blockstone_base::rows;
+use blockstone_base::table::{Rows as _, text};
 use blockstone_record::manifest::End;
-use blockstone_report::render::json;
+use blockstone_report::render::json::schema::Tables;
 use blockstone_report::{Headline, Report, Section, Tone};
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use super::part::{CellKeys, Part};
+use super::earlier;
+use super::part::Part;
 
-const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-/// The keys of the document.
-#[derive(Serialize, JsonSchema)]
-pub struct CheckDocument<'a> {
-    tool_version: &'static str,
-    /// The path, process or server that was checked.
-    subject: &'a str,
-    /// The answer as a sentence.
-    answer: &'a str,
-    answers: &'a [AnswerKeys],
-    end: &'a End,
-    cells: &'a [CellKeys],
-    /// Open files of the process; empty for a path.
-    files: &'a [OpenFile],
-    verdicts: &'a [Verdict],
+rows! {
+    /// Single figures of the document.
+    pub(super) struct Summary {
+        /// The check, as in `blockstone check CHECK`; `all` for several.
+        check: &'static str = text("check"),
+        /// The path, process or server that was checked.
+        subject: String = text("subject"),
+        /// The answer as a sentence.
+        answer: String = text("answer").prose(),
+    }
 }
 
-/// Answer of one check.
-#[derive(Serialize, JsonSchema)]
-struct AnswerKeys {
-    /// The check, as in `blockstone check CHECK`.
-    check: &'static str,
-    answer: String,
+rows! {
+    /// Answers of several checks.
+    struct AnswerRow {
+        /// The check, as in `blockstone check CHECK`.
+        check: &'static str = text("check"),
+        /// Its answer as a sentence.
+        answer: String = text("answer").prose(),
+    }
 }
+
+pub const TABLES: Tables = &[("answers", AnswerRow::COLUMNS)];
 
 /// Builds the report of the named checks. The identity of several is that of the first, because the
 /// others are made in the same place.
 pub fn report(parts: Vec<(&'static str, Part)>) -> Report {
-    let mut report = Report { verb: "check".into(), version: 1, ..Report::default() };
-    let (mut cells, mut files, mut answers) = (Vec::new(), Vec::new(), Vec::new());
-    let mut noted = Vec::new();
+    let mut report = Report { verb: "check".into(), version: 2, ..Report::default() };
+    let (mut answers, mut noted) = (Vec::new(), Vec::new());
     let mut headline = Headline::default();
     for (check, part) in parts {
         headline.subject = part.subject;
@@ -49,7 +45,7 @@ pub fn report(parts: Vec<(&'static str, Part)>) -> Report {
         if part.tone != Tone::Plain {
             noted.push(check);
         }
-        answers.push(AnswerKeys { check, answer: part.answer });
+        answers.push(AnswerRow { check, answer: part.answer });
         if report.identity.is_empty() {
             report.identity = part.identity;
         }
@@ -60,35 +56,31 @@ pub fn report(parts: Vec<(&'static str, Part)>) -> Report {
         if part.signal.is_some() {
             report.end = End::by(part.signal.as_deref());
         }
-        cells.extend(part.cells);
-        files.extend(part.files);
     }
-    headline.text = match &answers[..] {
-        [one] => one.answer.clone(),
+    let check = match &answers[..] {
+        [one] => {
+            headline.text.clone_from(&one.answer);
+            one.check
+        }
         several => {
-            let lines = several.iter().map(|it| format!("{} · {}", it.check, it.answer));
-            report.sections.insert(0, Section::new("answers", "Answers").with(lines));
-            match several.len() {
-                all if noted.is_empty() => format!("{all} checks, none needs attention"),
-                all => {
-                    let names = noted.join(", ");
-                    let need = if noted.len() == 1 { "needs" } else { "need" };
-                    format!("{} of {all} checks {need} attention: {names}", noted.len())
-                }
-            }
+            headline.text = summary(several.len(), &noted);
+            let table = AnswerRow::table("answers", "Answers", answers);
+            report.sections.insert(0, Section::of("answers", table));
+            "all"
         }
     };
-    report.document = json::keys(CheckDocument {
-        tool_version: VERSION,
-        subject: &headline.subject,
-        answer: &headline.text,
-        answers: &answers,
-        end: &report.end,
-        cells: &cells,
-        files: &files,
-        verdicts: &report.verdicts,
-    });
-    Report { headline, ..report }
+    let (subject, answer) = (headline.subject.clone(), headline.text.clone());
+    let scalars = Summary::table("check", "Check", [Summary { check, subject, answer }]);
+    Report { headline, scalars: Some(scalars), earlier: Some(earlier::keys), ..report }
+}
+
+/// Counts the checks that need attention.
+fn summary(all: usize, noted: &[&str]) -> String {
+    if noted.is_empty() {
+        return format!("{all} checks, none needs attention");
+    }
+    let need = if noted.len() == 1 { "needs" } else { "need" };
+    format!("{} of {all} checks {need} attention: {}", noted.len(), noted.join(", "))
 }
 
 fn worse(a: Tone, b: Tone) -> Tone {

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::super::bad_input::refused;
 use super::super::{Place, failed_rules, keeps_to_its_schema, names};
-use super::class;
+use super::{class, row, rows};
 
 /// Cleanup of one test: a mount or a loop device.
 pub struct Undo(&'static str, Vec<PathBuf>);
@@ -51,7 +51,8 @@ fn checked(paths: &[&Path], more: &[&str]) -> Ran {
 /// Asserts that everything that could be tried is linearizable.
 #[track_caller]
 fn is_linearizable(document: &Value) {
-    for cell in document["cells"].as_array().unwrap() {
+    assert!(rows(document, "coherence-cases").next().is_some());
+    for cell in rows(document, "coherence-cases") {
         let fine = cell["class"] == "linearizable" || cell["error"].is_string();
         assert!(fine, "{cell:#}");
     }
@@ -88,9 +89,9 @@ fn one_file_system_on_two_mounts_and_for_two_processes_is_linearizable() {
     for case in wanted {
         assert_eq!(class(&document, case), "linearizable", "{case}: {document:#}");
     }
-    let mut cells = document["cells"].as_array().unwrap().iter();
-    let cell = cells.find(|cell| cell["case"] == "ping-pong/buffered/held").unwrap();
-    assert!(cell["lag_ns_p99"].as_u64().is_some() && cell["witness"].is_null(), "{cell}");
+    let cell = row(&document, "coherence-cases", "ping-pong/buffered/held");
+    assert!(cell["lag_ns_p99"].as_u64().is_some(), "{cell}");
+    assert!(rows(&document, "coherence-witness").next().is_none(), "{document:#}");
 
     // The same with two processes that meet.
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
@@ -106,9 +107,9 @@ fn one_file_system_on_two_mounts_and_for_two_processes_is_linearizable() {
     assert_eq!((first.code, second.status.code()), (Some(0), Some(0)), "{first:#?} {second:#?}");
     is_linearizable(&first.json());
     let second: Value = serde_json::from_slice(&second.stdout).unwrap();
-    assert_eq!(second["cells"], first.json()["cells"], "all ranks say the same");
+    assert_eq!(second["tables"], first.json()["tables"], "all ranks say the same");
     let classes = |document: &Value| {
-        let cells = document["cells"].as_array().unwrap().iter();
+        let cells = rows(document, "coherence-cases");
         cells.map(|cell| cell["class"].clone()).collect::<Vec<_>>()
     };
     assert_eq!(classes(&second), classes(&document), "as threads");
@@ -145,11 +146,12 @@ fn two_devices_over_one_file_are_coherent_only_past_the_page_cache() {
         assert_eq!(class(&document, "false-sharing/fdatasync"), "torn", "{document:#}");
         assert_eq!(class(&document, "false-sharing/direct"), "linearizable", "{document:#}");
         assert_eq!(failed_rules(&document), ["incoherent"]);
-        let mut cells = document["cells"].as_array().unwrap().iter();
-        let cell = cells.find(|cell| cell["case"] == "ping-pong/direct/held").unwrap();
-        let [first, second] = [&cell["witness"][0], &cell["witness"][1]];
+        let name = "ping-pong/direct/held";
+        let cell = row(&document, "coherence-cases", name);
+        let witness = rows(&document, "coherence-witness").filter(|it| it["case"] == name);
+        let [first, second] = witness.collect::<Vec<_>>()[..] else { panic!("{document:#}") };
         assert_eq!((&first["operation"], &second["operation"]), (&"write".into(), &"read".into()));
-        assert!(first["end_ns"].as_u64() < second["start_ns"].as_u64(), "{cell}");
+        assert!(first["end_ns"].as_u64() < second["start_ns"].as_u64(), "{document:#}");
         assert!(first["version"].as_u64() > second["version"].as_u64(), "{cell}");
         let cure = "dropping the reader's pages shows it";
         assert!(cell["evidence"].as_str().unwrap().contains(cure), "{cell}");

@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::super::bad_input::refused;
 use super::super::turn::Turn;
 use super::super::{Place, keeps_to_its_schema, names, signal};
-use super::{class, outcome};
+use super::{class, outcome, row, rows};
 
 const SIZE: Bytes = Bytes::mib(64);
 
@@ -99,8 +99,7 @@ fn cut(cache: WriteCache, methods: &str) -> Value {
 
 #[track_caller]
 fn number(document: &Value, case: &str, key: &str) -> u64 {
-    let mut cells = document["cells"].as_array().unwrap().iter();
-    cells.find(|cell| cell["case"] == case).unwrap()[key].as_u64().unwrap()
+    row(document, "durability-streams", case)[key].as_u64().unwrap()
 }
 
 #[test]
@@ -184,14 +183,13 @@ fn every_method_and_pattern_survives_a_cut_on_ext4() {
     device.power_on().unwrap();
     let mounted = Mounted::new(device.device().unwrap(), &at, "rw");
     let document = witness.verify(&at).json();
-    let cells = document["cells"].as_array().unwrap();
-    assert_eq!(cells.len(), 36, "{document:#}");
+    assert_eq!(rows(&document, "durability-streams").count(), 36, "{document:#}");
     let lost = ["lost", "inconclusive"];
-    for cell in cells {
-        let case = cell["case"].as_str().unwrap();
+    for cell in rows(&document, "durability-streams") {
         let class = cell["class"].as_str().unwrap();
-        let is_control =
-            ["none", "direct-none", "sync-file-range"].contains(&case.split_once('/').unwrap().0);
+        let method = cell["method"].as_str().unwrap();
+        let is_control = ["none", "direct-none", "sync-file-range"].contains(&method);
+        assert_eq!(cell["control"], is_control, "{cell}");
         if is_control {
             assert!(lost.contains(&class), "{cell}");
         } else {
@@ -201,6 +199,11 @@ fn every_method_and_pattern_survives_a_cut_on_ext4() {
     assert_eq!(outcome(&document, "lost-after-cut"), "pass");
     assert_eq!(names(&at), ["lost+found"], "nothing is left");
     drop(mounted);
+}
+
+#[track_caller]
+fn flush(document: &Value) -> &Value {
+    &document["tables"]["durability-flush"][0]["class"]
 }
 
 fn flushes(device: &Path, options: &str) -> Value {
@@ -226,7 +229,7 @@ fn flushes_of_an_honest_cache_take_longer_the_more_was_written() {
         let _hog = CpuHog::start(1).unwrap();
         let document = flushes(device.device().unwrap(), options);
         keeps_to_its_schema(&document);
-        assert_eq!(class(&document, "flush"), expected, "{document:#}");
+        assert_eq!(flush(&document), expected, "{document:#}");
         let found = outcome(&document, "lying-flush");
         assert!(verdict.contains(&found.as_str()), "{found}: {document:#}");
     }
@@ -247,12 +250,12 @@ fn nothing_in_main_memory_is_durable() {
         assert_eq!(ran.code, Some(3), "{ran:#?}");
         let document = ran.json();
         keeps_to_its_schema(&document);
-        assert_eq!(class(&document, "flush"), "memory", "{document:#}");
+        assert_eq!(flush(&document), "memory", "{document:#}");
         assert_eq!(outcome(&document, "lying-flush"), "fail");
     }
     drop(mounted);
     let ran = run(check().arg(zram.device()));
-    assert_eq!(class(&ran.json(), "flush"), "memory", "a device is not written to: {ran:#?}");
+    assert_eq!(*flush(&ran.json()), "memory", "a device is not written to: {ran:#?}");
 }
 
 #[test]

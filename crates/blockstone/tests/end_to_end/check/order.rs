@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::super::bad_input::refused;
 use super::super::{Place, keeps_to_its_schema, names, signal};
-use super::{class, mounted, outcome};
+use super::{class, mounted, outcome, row};
 
 fn check(path: &Path, time: &str, options: &[&str]) -> Ran {
     let mut command = Command::new(blockstone_binary());
@@ -23,9 +23,7 @@ fn check(path: &Path, time: &str, options: &[&str]) -> Ran {
 
 #[track_caller]
 fn number(document: &Value, case: &str, key: &str) -> f64 {
-    let mut cells = document["cells"].as_array().unwrap().iter();
-    let cell = cells.find(|cell| cell["case"] == case).unwrap();
-    cell[key].as_f64().unwrap()
+    row(document, "write-order", case)[key].as_f64().unwrap()
 }
 
 const WRITTEN: [&str; 4] = ["overwrite", "unwritten", "sub-block", "second-pass"];
@@ -90,8 +88,8 @@ fn without_privileges_no_class_of_writers_is_wrong() {
     let ran = run(command.arg(&dir));
     assert_eq!(ran.code, Some(3), "{ran:#?}");
     let document = ran.json();
-    for cells in document["cells"].as_array().unwrap().chunks(2) {
-        assert_eq!(cells[0]["case"], cells[1]["case"]);
+    for cells in document["tables"]["write-order-cells"].as_array().unwrap().chunks(2) {
+        assert_eq!(cells[0]["mode"], cells[1]["mode"]);
         let writers = [&cells[0]["writers"], &cells[1]["writers"]];
         assert_eq!(writers, [1, 4], "{document:#}");
     }
@@ -101,7 +99,8 @@ fn without_privileges_no_class_of_writers_is_wrong() {
     for mode in CHANGED {
         assert!(["serialises", "unknown"].contains(&class(&document, mode)), "{document:#}");
     }
-    assert_eq!(document["cells"][0]["lock_time_share"], Value::Null);
+    let share = &document["tables"]["write-order-writers"][0]["lock_time_share"];
+    assert_eq!(share["unmeasured"], "unknown");
     assert_eq!(names(&dir), Vec::<String>::new());
 }
 
@@ -162,7 +161,8 @@ fn a_device_is_named_twice_and_its_writers_share_it() {
         for mode in ["overwrite", "sub-block", "readers"] {
             assert_eq!(class(&document, mode), "scales", "{mode}: {document:#}");
         }
-        assert_eq!(document["cells"][0]["own_iops"], Value::Null);
+        let own = &document["tables"]["write-order"][0]["own_iops"];
+        assert_eq!(own["unmeasured"], "unknown");
     }
     // The second check found the device cleared by the first.
     let xfs = mounted(FileSystem::Xfs, 320);

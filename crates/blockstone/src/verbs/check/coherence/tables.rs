@@ -1,44 +1,79 @@
 //! The tables of `check coherence`.
 
-use blockstone_base::row;
-use blockstone_base::table::{Heading, Table, Value, count, text, time};
-use blockstone_check::coherence::findings::{Cell, Class, CoherenceFindings, ReadMode, WriteMode};
+use blockstone_base::rows;
+use blockstone_base::table::{Rows as _, Table, Value, count, happened, text, time};
+use blockstone_check::coherence::findings::{
+    Cell, Class, CoherenceFindings, ReadMode, WitnessOperation, WriteMode,
+};
 use blockstone_report::Section;
+use blockstone_report::render::json::schema::Tables;
 
-const MATRIX: &[Heading] = &[
-    text("write", "write", "How one rank writes."),
-    text("held", "held", "Another reads through the page cache, its descriptor open."),
-    text("reopened", "reopened", "The same, from a descriptor that is opened for each read."),
-    text("direct", "direct", "Another reads with O_DIRECT."),
-    text("mapped", "mapped", "Another reads from memory that is mapped to the file."),
-];
+rows! {
+    /// Overview of classes.
+    struct MatrixRow {
+        /// How one rank writes.
+        write: &'static str = text("write"),
+        /// Another reads through the page cache, its descriptor open.
+        held: Value = text("held"),
+        /// The same, from a descriptor that is opened for each read.
+        reopened: Value = text("reopened"),
+        /// Another reads with `O_DIRECT`.
+        direct: Value = text("direct"),
+        /// Another reads from memory that is mapped to the file.
+        mapped: Value = text("mapped"),
+    }
+}
 
-const CASES: &[Heading] = &[
-    text("case", "case", "What was tried."),
-    text("class", "class", "linearizable, sequential, reopen, timer, never, torn or unknown."),
-    count("operations", "operations", "Operations that were judged."),
-    count("stale", "stale", "Reads that did not return what was acknowledged before them."),
-    time("lag_ns_p50", "lag p50", "From the acknowledgement to the end of the read that has it."),
-    time("lag_ns_p99", "lag p99", "The same, 99th percentile."),
-    time("lag_ns_max", "lag max", "The longest."),
-    text("evidence", "evidence", "What was seen."),
-];
+rows! {
+    /// Cases that were tried.
+    struct CaseRow {
+        /// What was tried: `ping-pong/buffered/held` says how data were written and read.
+        case: String = text("case"),
+        /// `linearizable`, `sequential`, `reopen`, `timer`, `never`, `torn` or `unknown`.
+        class: &'static str = text("class").answer(),
+        /// Operations that were judged.
+        operations: u64 = count("operations"),
+        /// Reads that did not return what was acknowledged before them.
+        stale: u64 = count("stale"),
+        /// Median time from the acknowledgement of a write to the end of the first read that
+        /// returns it.
+        lag_ns_p50: Value = time("lag p50"),
+        /// The same, 99th percentile.
+        lag_ns_p99: Value = time("lag p99"),
+        /// The longest.
+        lag_ns_max: Value = time("lag max"),
+        /// Error of the kernel, if the case could not be tried.
+        error: Value = text("error"),
+        /// Observations on which the class rests.
+        evidence: String = text("evidence"),
+    }
+}
 
-const WITNESS: &[Heading] = &[
-    text("case", "case", "What was tried."),
-    text("operation", "operation", "write or read."),
-    text("rank", "rank", "Who did it."),
-    text("subject", "subject", "Where."),
-    text("version", "version", "What it wrote or returned."),
-    time("start_ns", "start", "Since the check started."),
-    time("end_ns", "end", "Since the check started; empty if it was not acknowledged."),
-];
+rows! {
+    /// Two operations of a case: the second should have seen the first.
+    struct WitnessRow {
+        /// What was tried.
+        case: String = text("case"),
+        /// `write`, `read`, or the operation on a name.
+        operation: String = text("operation"),
+        /// The rank that did it.
+        rank: u32 = count("rank"),
+        /// Block or name that was accessed.
+        subject: String = text("subject"),
+        /// Version that it wrote or returned.
+        version: u64 = count("version"),
+        /// Since the check started, on the clock of rank 0.
+        start_ns: u64 = time("start"),
+        /// Likewise; missing if it was not acknowledged.
+        end_ns: Value = time("end"),
+    }
+}
 
-pub const TABLES: &[(&str, &[Heading])] = &[
-    ("coherence-matrix", MATRIX),
-    ("coherence-cases", CASES),
-    ("coherence-others", CASES),
-    ("coherence-witness", WITNESS),
+pub const TABLES: Tables = &[
+    ("coherence-matrix", MatrixRow::COLUMNS),
+    ("coherence-cases", CaseRow::COLUMNS),
+    ("coherence-others", CaseRow::COLUMNS),
+    ("coherence-witness", WitnessRow::COLUMNS),
 ];
 
 pub fn sections(findings: &CoherenceFindings) -> Vec<Section> {
@@ -49,7 +84,7 @@ pub fn sections(findings: &CoherenceFindings) -> Vec<Section> {
         sections.push(Section::of("coherence-matrix", matrix(cells)).about(about));
     }
     let others = cells.iter().filter(|cell| !cell.case.starts_with("ping-pong/"));
-    let others = Table::new("coherence-others", "Other cases", CASES).with(others.map(case));
+    let others = CaseRow::table("coherence-others", "Other cases", others.map(CaseRow::of));
     if !cells.is_empty() {
         sections.push(Section::of("coherence-others", others));
         let said = evidence(cells);
@@ -57,14 +92,13 @@ pub fn sections(findings: &CoherenceFindings) -> Vec<Section> {
             let title = "What the other classes rest on";
             sections.push(Section::new("coherence-evidence", title).with(said));
         }
-        let all = Table::new("coherence-cases", "All cases", CASES).with(cells.iter().map(case));
+        let all = CaseRow::table("coherence-cases", "All cases", cells.iter().map(CaseRow::of));
         sections.push(Section::page("coherence-cases", "All cases").with([all]));
     }
-    let witnesses = cells.iter().filter(|cell| cell.witness.is_some());
-    if witnesses.clone().next().is_some() {
+    if cells.iter().any(|cell| cell.witness.is_some()) {
         let title = "Operations that contradict each other";
-        let rows = witnesses.flat_map(witness_rows);
-        let table = Table::new("coherence-witness", title, WITNESS).with(rows);
+        let table =
+            WitnessRow::table("coherence-witness", title, cells.iter().flat_map(WitnessRow::of));
         sections.push(Section::page("coherence-witness", title).with([table]));
     }
     sections
@@ -77,50 +111,51 @@ fn evidence(cells: &[Cell]) -> Vec<String> {
 }
 
 fn matrix(cells: &[Cell]) -> Table {
-    let title = "Class by how one writes and another reads";
-    let mut table = Table::new("coherence-matrix", title, MATRIX);
-    for write in WriteMode::ALL {
-        let class = |read: &ReadMode| {
+    let row = |write: &WriteMode| {
+        let class = |read: ReadMode| {
             let case = format!("ping-pong/{}/{}", write.name(), read.name());
             let cell = cells.iter().find(|cell| cell.case == case);
-            Value::from(cell.map_or("", |cell| cell.class.name()))
+            happened(cell.map(|cell| cell.class.name()))
         };
-        let mut row: Vec<Value> = vec![write.name().into()];
-        row.extend(ReadMode::ALL.iter().map(class));
-        table.push(row);
-    }
-    table
-}
-
-fn case(cell: &Cell) -> blockstone_base::table::Row {
-    row![
-        cell.case.as_str(),
-        cell.class.name(),
-        cell.operations,
-        cell.stale,
-        known(cell.lag_ns_p50),
-        known(cell.lag_ns_p99),
-        known(cell.lag_ns_max),
-        cell.evidence.as_str()
-    ]
-}
-
-fn witness_rows(cell: &Cell) -> Vec<blockstone_base::table::Row> {
-    let operations = cell.witness.iter().flatten();
-    let row = |it: &blockstone_check::coherence::findings::WitnessOperation| {
-        row![
-            cell.case.as_str(),
-            it.operation.as_str(),
-            it.rank.to_string().as_str(),
-            it.subject.as_str(),
-            format!("v{}", it.version).as_str(),
-            it.start_ns,
-            known(it.end_ns)
-        ]
+        MatrixRow {
+            write: write.name(),
+            held: class(ReadMode::Held),
+            reopened: class(ReadMode::Reopened),
+            direct: class(ReadMode::Direct),
+            mapped: class(ReadMode::Mapped),
+        }
     };
-    operations.map(row).collect()
+    let title = "Class by how one writes and another reads";
+    MatrixRow::table("coherence-matrix", title, WriteMode::ALL.iter().map(row))
 }
 
-fn known(number: Option<u64>) -> Value {
-    number.map_or(Value::default(), Value::from)
+impl CaseRow {
+    fn of(cell: &Cell) -> Self {
+        Self {
+            case: cell.case.clone(),
+            class: cell.class.name(),
+            operations: cell.operations,
+            stale: cell.stale,
+            lag_ns_p50: happened(cell.lag_ns_p50),
+            lag_ns_p99: happened(cell.lag_ns_p99),
+            lag_ns_max: happened(cell.lag_ns_max),
+            error: happened(cell.error.as_deref()),
+            evidence: cell.evidence.clone(),
+        }
+    }
+}
+
+impl WitnessRow {
+    fn of(cell: &Cell) -> impl Iterator<Item = Self> {
+        let row = move |it: &WitnessOperation| Self {
+            case: cell.case.clone(),
+            operation: it.operation.clone(),
+            rank: it.rank,
+            subject: it.subject.clone(),
+            version: it.version,
+            start_ns: it.start_ns,
+            end_ns: happened(it.end_ns),
+        };
+        cell.witness.iter().flatten().map(row)
+    }
 }

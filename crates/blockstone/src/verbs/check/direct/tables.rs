@@ -1,59 +1,111 @@
 //! The tables of `check direct`.
 
-use blockstone_base::row;
-use blockstone_base::table::{Heading, Missing, Table, Value, bytes, count, ratio, share, text};
-use blockstone_check::direct::findings::{Cell, Class, DirectFindings, OpenFile, Operation, Shape};
+use blockstone_base::load::SyncFlag;
+use blockstone_base::rows;
+use blockstone_base::table::{
+    Rows as _, Table, Value, bytes, count, flag, happened, ratio, share, text,
+};
+use blockstone_check::direct::findings::{
+    Cell, Class, DirectFindings, OpenFile, Opened, Operation, Shape,
+};
 use blockstone_report::Section;
+use blockstone_report::render::json::schema::Tables;
 
-/// Columns of the overview of classes.
-const MATRIX: &[Heading] = &[
-    text("operation", "operation", "What was requested, on a file of its own."),
-    text("block", "block", "Whole blocks from aligned memory."),
-    text("sector", "512 B", "512 bytes within a block."),
-    text("memory_512", "memory+512", "Whole blocks from memory 512 bytes behind a page's start."),
-    text("memory_4", "memory+4", "Whole blocks from memory 4 bytes behind a page's start."),
-];
+rows! {
+    /// Overview of classes.
+    struct MatrixRow {
+        /// What was requested, on a file of its own.
+        operation: &'static str = text("operation"),
+        /// Whole blocks from aligned memory.
+        block: Value = text("block"),
+        /// 512 bytes within a block.
+        sector: Value = text("512 B"),
+        /// Whole blocks from memory 512 bytes after the start of a page.
+        memory_512: Value = text("memory+512"),
+        /// Whole blocks from memory 4 bytes after the start of a page.
+        memory_4: Value = text("memory+4"),
+    }
+}
 
-const CELLS: &[Heading] = &[
-    text("operation", "operation", "What was requested."),
-    text("shape", "shape", "How it lay in the file and in memory."),
-    text("class", "class", "direct, buffered, dropped, memory, refused or unknown."),
-    text("promised", "statx", "Whether statx(2) allows this shape on this file."),
-    count("requests", "requests", "Requests that succeeded."),
-    text("error", "error", "What the kernel answered to the first that did not."),
-    count("added_pages", "pages added", "Pages that they added to the page cache."),
-    count("direct_ios", "direct path", "Times the kernel entered its direct path."),
-    bytes("after_cached_bytes", "cached", "Of the file in the page cache afterwards."),
-    ratio("charged_ratio", "charged ÷ asked", "Bytes charged to the process ÷ bytes asked for."),
-    text("evidence", "evidence", "What the class rests on."),
-];
+rows! {
+    /// Operations in each shape.
+    struct CellRow {
+        /// What was requested.
+        operation: &'static str = text("operation"),
+        /// How it lay in the file and in memory.
+        shape: &'static str = text("shape"),
+        /// `direct`, `buffered`, `dropped`, `memory`, `refused` or `unknown`.
+        class: &'static str = text("class").answer(),
+        /// Whether statx(2) allows this shape on this file.
+        promised: Option<bool> = flag("statx"),
+        /// Requests that succeeded.
+        requests: u64 = count("requests"),
+        /// Error of the first that did not.
+        error: Value = text("error"),
+        /// Pages of 4 KiB that they added to the page cache.
+        added_pages: Option<u64> = count("pages added"),
+        /// Times the kernel entered its direct path.
+        direct_ios: Option<u64> = count("direct path"),
+        /// Of the file in the page cache before the requests.
+        before_cached_bytes: Option<u64> = bytes("cached before"),
+        /// Likewise, after them.
+        after_cached_bytes: Option<u64> = bytes("cached"),
+        /// Bytes charged to the process ÷ bytes requested.
+        charged_ratio: Option<f64> = ratio("charged ÷ asked"),
+        /// Observations on which the class rests.
+        evidence: String = text("evidence").prose(),
+    }
+}
 
-const FILES: &[Heading] = &[
-    text("file", "file", "Its path."),
-    text("opened", "flags", "Whether its descriptors have O_DIRECT: direct, buffered or both."),
-    text("requested", "set", "What the server's settings ask for."),
-    text("class", "effect", "direct, buffered, dropped, memory or unknown."),
-    share("cached_share", "via cache", "Requests that added pages to the page cache ÷ requests."),
-    count("requests", "requests", "Reads and writes seen."),
-    text("sync", "sync", "Whether they have O_DSYNC or O_SYNC."),
-    bytes("cached_bytes", "cached", "Of the file in the page cache at the end."),
-];
+rows! {
+    /// Files that processes hold open.
+    struct FileRow {
+        /// Its path.
+        file: String = text("file"),
+        /// Whether its descriptors have `O_DIRECT`: `direct`, `buffered` or `both`.
+        opened: &'static str = text("flags"),
+        /// What the server's settings request.
+        requested: Value = text("set"),
+        /// `direct`, `buffered`, `dropped`, `memory` or `unknown`.
+        class: &'static str = text("effect").answer(),
+        /// Requests that added pages to the page cache ÷ requests.
+        cached_share: Value = share("via cache"),
+        /// Reads and writes seen.
+        requests: Option<u64> = count("requests"),
+        /// Whether its descriptors have `O_DSYNC` or `O_SYNC`.
+        sync: &'static str = text("sync"),
+        /// Of the file in the page cache at the end.
+        cached_bytes: Option<u64> = bytes("cached"),
+    }
+}
 
-const DETAILS: &[Heading] = &[
-    text("file", "file", "Its path."),
-    text("file_type", "type", "data, redo, temp, control or other."),
-    text("setting", "setting", "The setting that says how it is to be opened."),
-    count("descriptors", "descriptors", "Descriptors seen."),
-    bytes("size_bytes", "size", "Its size."),
-    bytes("dirty_bytes", "dirty", "Of it in the page cache and not yet written."),
-    text("evidence", "evidence", "What the effect rests on."),
-];
+rows! {
+    /// Evidence by file.
+    struct DetailRow {
+        /// Its path.
+        file: String = text("file"),
+        /// `data`, `redo`, `temp`, `control` or `other`.
+        file_type: String = text("type"),
+        /// The setting that says how it is to be opened.
+        setting: Value = text("setting"),
+        /// How the settings request its writes to be made durable.
+        requested_sync: Value = text("sync set"),
+        /// Descriptors seen.
+        descriptors: u64 = count("descriptors"),
+        /// Its size.
+        size_bytes: u64 = bytes("size"),
+        /// Of it in the page cache and not yet written.
+        dirty_bytes: Option<u64> = bytes("dirty"),
+        /// Observations on which the effect rests.
+        evidence: String = text("evidence").prose(),
+    }
+}
 
-pub const TABLES: &[(&str, &[Heading])] = &[
-    ("direct-matrix", MATRIX),
-    ("direct-cells", CELLS),
-    ("open-files", FILES),
-    ("open-file-details", DETAILS),
+pub const TABLES: Tables = &[
+    ("direct-matrix", MatrixRow::COLUMNS),
+    ("direct-cells", CellRow::COLUMNS),
+    ("open-files", FileRow::COLUMNS),
+    ("open-file-details", DetailRow::COLUMNS),
 ];
 
 /// Files on one screen; the page and the document have all of them.
@@ -61,36 +113,47 @@ const SCREEN_ROWS: usize = 30;
 
 pub fn sections(findings: &DirectFindings) -> Vec<Section> {
     if !findings.is_of_path() {
-        let details = Table::new("open-file-details", "Evidence by file", DETAILS);
+        let (title, details) = ("Evidence by file", findings.files.iter().map(DetailRow::of));
         return vec![
             Section::of("open-files", files(&findings.files)),
-            Section::page("open-file-details", "Evidence by file")
-                .with([details.with(findings.files.iter().map(detail))]),
+            Section::page("open-file-details", title).with([DetailRow::table(
+                "open-file-details",
+                title,
+                details,
+            )]),
         ];
     }
     let about = "Each request asks to bypass the page cache (O_DIRECT).";
+    let cells = findings.cells.iter().map(CellRow::of);
     vec![
         Section::of("direct-matrix", matrix(&findings.cells)).about(about),
         Section::new("direct-evidence", "What the classes rest on").with(evidence(&findings.cells)),
-        Section::page("direct-cells", "All cells").with([cells(&findings.cells)]),
+        Section::page("direct-cells", "All cells").with([CellRow::table(
+            "direct-cells",
+            "All cells",
+            cells,
+        )]),
     ]
 }
 
 fn matrix(cells: &[Cell]) -> Table {
-    let mut table = Table::new("direct-matrix", "Class by operation and shape", MATRIX);
-    for &operation in Operation::ALL {
-        let of = |shape: Shape| {
-            cells.iter().find(|cell| cell.operation == operation && cell.shape == shape)
+    let row = |&operation: &Operation| {
+        let mut of = cells.iter().filter(|cell| cell.operation == operation).peekable();
+        of.peek()?;
+        let class = |shape| {
+            let cell = of.clone().find(|cell| cell.shape == shape);
+            happened(cell.map(|cell| cell.class.name()))
         };
-        if Shape::ALL.iter().all(|&shape| of(shape).is_none()) {
-            continue;
-        }
-        let class = |shape: Shape| of(shape).map_or("", |cell| cell.class.name());
-        let mut row: Vec<Value> = vec![operation.name().into()];
-        row.extend(Shape::ALL.iter().map(|&shape| Value::from(class(shape))));
-        table.push(row);
-    }
-    table
+        Some(MatrixRow {
+            operation: operation.name(),
+            block: class(Shape::Block),
+            sector: class(Shape::Sector),
+            memory_512: class(Shape::Memory512),
+            memory_4: class(Shape::Memory4),
+        })
+    };
+    let rows = Operation::ALL.iter().filter_map(row);
+    MatrixRow::table("direct-matrix", "Class by operation and shape", rows)
 }
 
 /// One paragraph for each class and evidence, in the order of the cells.
@@ -122,63 +185,60 @@ fn cases(group: &[&Cell]) -> String {
     group.iter().map(|cell| cell.case()).collect::<Vec<_>>().join(", ")
 }
 
-fn cells(cells: &[Cell]) -> Table {
-    let row = |cell: &Cell| {
-        let promised = match cell.promised {
-            Some(true) => "allows it",
-            Some(false) => "does not",
-            None => "says nothing",
-        };
-        row![
-            cell.operation.name(),
-            cell.shape.name(),
-            cell.class.name(),
-            promised,
-            cell.requests,
-            cell.error.as_deref().unwrap_or_default(),
-            known(cell.added_pages),
-            known(cell.direct_ios),
-            known(cell.after_cached_bytes),
-            cell.charged_ratio.map_or(Value::from(Missing::Unknown), Value::from),
-            cell.evidence.as_str()
-        ]
-    };
-    Table::new("direct-cells", "All cells", CELLS).with(cells.iter().map(row))
-}
-
 fn files(files: &[OpenFile]) -> Table {
-    let row = |file: &OpenFile| {
-        row![
-            file.path.as_str(),
-            file.opened.name(),
-            file.requested.map_or("", |requested| requested.name()),
-            file.class.name(),
-            file.cached_share.map_or(Value::default(), Value::from),
-            known(file.requests),
-            file.sync.name(),
-            known(file.cached_bytes)
-        ]
-    };
-    let mut table = Table::new("open-files", "Open files", FILES).on_screen(SCREEN_ROWS);
-    table = table.with(files.iter().map(row));
+    let rows = files.iter().map(FileRow::of);
+    let mut table = FileRow::table("open-files", "Open files", rows).on_screen(SCREEN_ROWS);
     if files.is_empty() {
         table.notes.push("It has no file open that lies on this machine's storage.".to_owned());
     }
     table
 }
 
-fn detail(file: &OpenFile) -> blockstone_base::table::Row {
-    row![
-        file.path.as_str(),
-        file.file_type.as_str(),
-        file.setting.as_deref().unwrap_or_default(),
-        file.descriptors,
-        file.size_bytes,
-        known(file.dirty_bytes),
-        file.evidence.as_str()
-    ]
+impl CellRow {
+    fn of(cell: &Cell) -> Self {
+        Self {
+            operation: cell.operation.name(),
+            shape: cell.shape.name(),
+            class: cell.class.name(),
+            promised: cell.promised,
+            requests: cell.requests,
+            error: happened(cell.error.as_deref()),
+            added_pages: cell.added_pages,
+            direct_ios: cell.direct_ios,
+            before_cached_bytes: cell.before_cached_bytes,
+            after_cached_bytes: cell.after_cached_bytes,
+            charged_ratio: cell.charged_ratio,
+            evidence: cell.evidence.clone(),
+        }
+    }
 }
 
-fn known(number: Option<u64>) -> Value {
-    number.map_or(Value::from(Missing::Unknown), Value::from)
+impl FileRow {
+    fn of(file: &OpenFile) -> Self {
+        Self {
+            file: file.path.clone(),
+            opened: file.opened.name(),
+            requested: happened(file.requested.map(Opened::name)),
+            class: file.class.name(),
+            cached_share: happened(file.cached_share),
+            requests: file.requests,
+            sync: file.sync.name(),
+            cached_bytes: file.cached_bytes,
+        }
+    }
+}
+
+impl DetailRow {
+    fn of(file: &OpenFile) -> Self {
+        Self {
+            file: file.path.clone(),
+            file_type: file.file_type.clone(),
+            setting: happened(file.setting.as_deref()),
+            requested_sync: happened(file.requested_sync.map(SyncFlag::name)),
+            descriptors: file.descriptors,
+            size_bytes: file.size_bytes,
+            dirty_bytes: file.dirty_bytes,
+            evidence: file.evidence.clone(),
+        }
+    }
 }

@@ -1,60 +1,111 @@
 //! The tables of `check durability`.
 
-use blockstone_base::row;
-use blockstone_base::table::{Heading, Table, bytes, count, happened, text};
+use blockstone_base::rows;
+use blockstone_base::table::{Rows as _, Value, bytes, count, flag, happened, text};
 use blockstone_check::durability::findings::{
-    Cuts, Description, DurabilityFindings, Layer, Stage, StreamFindings, Witnessed,
+    Cuts, Description, DurabilityFindings, Flushing, Layer, Stage, StreamFindings, Witnessed,
 };
 use blockstone_report::Section;
+use blockstone_report::render::json::schema::Tables;
 
 use crate::verbs::calibrate::report::tables::{FLUSHES, flushes};
 
-const CHAIN: &[Heading] = &[
-    text("device", "device", "Kernel name, from the path down."),
-    text("kind", "kind", "disk, partition, loop, dm, md or zram."),
-    text("write_cache", "write cache", "write back: the kernel flushes it; write through: not."),
-    text("fua", "FUA", "Whether it takes writes that bypass its cache."),
-    text("drive_cache", "drive's own", "The cache as the drive declares it (SCSI, SATA, NVMe)."),
-    count("flush_ios", "flushes", "That it completed while flushes were timed."),
-    text("beneath", "lies on", "The devices beneath, or the file of a loop device."),
-];
+rows! {
+    /// What a flush does, seen without a power cut.
+    struct FlushRow {
+        /// `volatile`, `flat`, `unflushed`, `memory` or `unknown`.
+        class: &'static str = text("class"),
+        /// Observations on which the class rests.
+        evidence: String = text("evidence").prose(),
+    }
+}
 
-const STREAMS: &[Heading] = &[
-    text("method", "method", "How each write was made durable; controls promise nothing."),
-    text("pattern", "pattern", "What was written."),
-    text("class", "class", "durable, lost, torn, inconclusive or unknown."),
-    count("acknowledged", "acknowledged", "Writes that the witness knows."),
-    count("checked", "checked", "Of these, those that no later write has replaced."),
-    count("lost", "lost", "Of these, those that are missing or older."),
-    count("torn", "torn", "Of these, those of which a part is missing."),
-    count("misplaced", "misplaced", "Blocks that belong elsewhere, or were never written so."),
-    count("reordered", "out of order", "Lost ones before one that is there."),
-    count("torn_in_flight", "torn in flight", "Torn by the write that was replacing them."),
-    text("evidence", "evidence", "What was seen."),
-];
+rows! {
+    /// The chain of devices.
+    struct LayerRow {
+        /// Kernel name, from the path down.
+        device: String = text("device"),
+        /// `disk`, `partition`, `loop`, `dm`, `md` or `zram`.
+        kind: &'static str = text("kind"),
+        /// `write back`: the kernel flushes it; `write through`: it does not.
+        write_cache: Value = text("write cache"),
+        /// Whether it accepts writes that bypass its cache.
+        fua: Value = flag("FUA"),
+        /// The cache as the drive declares it (SCSI, SATA, NVMe).
+        drive_cache: Value = text("drive's own"),
+        /// Flushes that it completed while flushes were timed.
+        flush_ios: Value = count("flushes"),
+        /// The devices beneath, or the file of a loop device.
+        beneath: Value = text("lies on"),
+    }
+}
 
-const WITNESSED: &[Heading] = &[
-    text("host", "host", "The machine that wrote."),
-    text("path", "path", "Where it wrote."),
-    count("acknowledged", "acknowledged", "Writes that it told of."),
-    count("cuts", "cuts", "Cuts that were verified and lost what was not flushed."),
-    count("cuts_with_loss", "with loss", "Of these, those that lost what was flushed."),
-    count("cuts_inconclusive", "inconclusive", "Cuts that lost nothing at all."),
-    bytes("device_bytes", "device", "Size of the device; none for a directory."),
-];
+rows! {
+    /// Writes by how they were made durable.
+    struct StreamRow {
+        /// How each write was made durable.
+        method: &'static str = text("method"),
+        /// What was written.
+        pattern: &'static str = text("pattern"),
+        /// Whether the method promises nothing: what a cut loses of it shows what the cut does.
+        control: bool = flag("control"),
+        /// `durable`, `lost`, `torn`, `inconclusive` or `unknown`.
+        class: &'static str = text("class").answer(),
+        /// Writes that the witness knows.
+        acknowledged: u64 = count("acknowledged"),
+        /// Of these, those that no later write has replaced.
+        checked: u64 = count("checked"),
+        /// Of these, those that are missing or older.
+        lost: u64 = count("lost").answer(),
+        /// Of these, those of which a part is missing.
+        torn: u64 = count("torn").answer(),
+        /// Blocks that belong elsewhere, or were never written so.
+        misplaced: u64 = count("misplaced"),
+        /// Lost ones before one that is there.
+        reordered: u64 = count("out of order"),
+        /// Torn by the write that was replacing them.
+        torn_in_flight: u64 = count("torn in flight"),
+        /// Observations on which the class rests.
+        evidence: String = text("evidence"),
+    }
+}
 
-pub const TABLES: &[(&str, &[Heading])] = &[
-    ("durability-chain", CHAIN),
+rows! {
+    /// Runs that a witness knows.
+    struct WitnessedRow {
+        /// The machine that wrote.
+        host: String = text("host"),
+        /// Where it wrote.
+        path: String = text("path"),
+        /// Writes that it told of.
+        acknowledged: u64 = count("acknowledged"),
+        /// Cuts that were verified and lost what was not flushed.
+        cuts: u64 = count("cuts"),
+        /// Of these, those that lost what was flushed.
+        cuts_with_loss: u64 = count("with loss"),
+        /// Cuts that lost nothing at all.
+        cuts_inconclusive: u64 = count("inconclusive"),
+        /// Size of the device; missing for a directory.
+        device_bytes: Value = bytes("device"),
+    }
+}
+
+pub const TABLES: Tables = &[
+    ("durability-flush", FlushRow::COLUMNS),
+    ("durability-chain", LayerRow::COLUMNS),
     ("flushes", FLUSHES),
-    ("durability-streams", STREAMS),
-    ("durability-witnessed", WITNESSED),
+    ("durability-streams", StreamRow::COLUMNS),
+    ("durability-witnessed", WitnessedRow::COLUMNS),
 ];
 
 pub fn sections(findings: &DurabilityFindings) -> Vec<Section> {
     if findings.stage == Stage::Witnessed {
-        let runs = &findings.witnessed;
-        let mut sections = vec![Section::of("durability-witnessed", witnessed(runs))];
-        let cut: Vec<_> = runs.iter().filter(|it| it.cuts != Cuts::default()).collect();
+        let runs = findings.witnessed.iter();
+        let name = "durability-witnessed";
+        let table =
+            WitnessedRow::table(name, "What was witnessed", runs.clone().map(WitnessedRow::of));
+        let mut sections = vec![Section::of(name, table)];
+        let cut: Vec<_> = runs.filter(|it| it.cuts != Cuts::default()).collect();
         let said = |it: &&Witnessed| {
             let Description { host, path, .. } = &it.description;
             format!("{host}:{path}: {}", statistics(it.cuts))
@@ -63,60 +114,74 @@ pub fn sections(findings: &DurabilityFindings) -> Vec<Section> {
         return sections;
     }
     let mut sections = Vec::new();
-    if let Some(flushing) = &findings.flushing {
-        let said = format!("{}: {}", flushing.class.name(), flushing.evidence);
-        sections.push(Section::new("durability-evidence", "What a flush does").with([said]));
+    if let Some(Flushing { class, evidence, .. }) = &findings.flushing {
+        let row = FlushRow { class: class.name(), evidence: evidence.clone() };
+        let table = FlushRow::table("durability-flush", "What a flush does", [row]);
+        sections.push(Section::of("durability-evidence", table));
     }
     if !findings.streams.is_empty() {
-        sections.push(Section::of("durability-streams", streams(&findings.streams)));
+        let (name, rows) = ("durability-streams", findings.streams.iter().map(StreamRow::of));
+        let table = StreamRow::table(name, "Writes by how they were made durable", rows);
+        sections.push(Section::of(name, table));
     }
     if findings.stage == Stage::Verified {
         sections.push(said_of([statistics(findings.cuts)]));
     }
     if !findings.layers.is_empty() {
-        sections.push(Section::of("durability-chain", chain(&findings.layers)));
+        let (name, rows) = ("durability-chain", findings.layers.iter().map(LayerRow::of));
+        sections.push(Section::of(name, LayerRow::table(name, "The chain of devices", rows)));
     }
     let slope = findings.flushing.as_ref().and_then(|flushing| flushing.slope.as_ref());
     sections.extend(slope.map(|slope| Section::of("durability-flushes", flushes(slope))));
     sections
 }
 
-fn chain(layers: &[Layer]) -> Table {
-    let row = |layer: &Layer| {
-        let fua = layer.fua.map(|fua| if fua { "yes" } else { "no" });
-        row![
-            layer.name.as_str(),
-            layer.kind.name(),
-            happened(layer.write_cache.as_deref()),
-            happened(fua),
-            happened(layer.drive_cache.as_deref()),
-            happened(layer.flush_ios),
-            layer.beneath.join(", ")
-        ]
-    };
-    Table::new("durability-chain", "The chain of devices", CHAIN).with(layers.iter().map(row))
+impl LayerRow {
+    fn of(layer: &Layer) -> Self {
+        let beneath = layer.beneath.join(", ");
+        Self {
+            device: layer.name.clone(),
+            kind: layer.kind.name(),
+            write_cache: happened(layer.write_cache.as_deref()),
+            fua: happened(layer.fua),
+            drive_cache: happened(layer.drive_cache.as_deref()),
+            flush_ios: happened(layer.flush_ios),
+            beneath: happened((!beneath.is_empty()).then_some(beneath)),
+        }
+    }
 }
 
-fn streams(streams: &[StreamFindings]) -> Table {
-    let row = |found: &StreamFindings| {
-        let method = found.stream.method;
-        let control = if method.is_control() { " (control)" } else { "" };
-        row![
-            format!("{}{control}", method.name()),
-            found.stream.pattern.name(),
-            found.class.name(),
-            found.acknowledged,
-            found.checked,
-            found.lost,
-            found.torn,
-            found.misplaced,
-            found.reordered,
-            found.torn_in_flight,
-            found.evidence.as_str()
-        ]
-    };
-    Table::new("durability-streams", "Writes by how they were made durable", STREAMS)
-        .with(streams.iter().map(row))
+impl StreamRow {
+    fn of(found: &StreamFindings) -> Self {
+        Self {
+            method: found.stream.method.name(),
+            pattern: found.stream.pattern.name(),
+            control: found.stream.method.is_control(),
+            class: found.class.name(),
+            acknowledged: found.acknowledged,
+            checked: found.checked,
+            lost: found.lost,
+            torn: found.torn,
+            misplaced: found.misplaced,
+            reordered: found.reordered,
+            torn_in_flight: found.torn_in_flight,
+            evidence: found.evidence.clone(),
+        }
+    }
+}
+
+impl WitnessedRow {
+    fn of(run: &Witnessed) -> Self {
+        Self {
+            host: run.description.host.clone(),
+            path: run.description.path.clone(),
+            acknowledged: run.acknowledged,
+            cuts: run.cuts.conclusive,
+            cuts_with_loss: run.cuts.with_loss,
+            cuts_inconclusive: run.cuts.inconclusive,
+            device_bytes: happened(run.description.device_bytes),
+        }
+    }
 }
 
 fn said_of(said: impl IntoIterator<Item = String>) -> Section {
@@ -137,19 +202,4 @@ fn statistics(cuts: Cuts) -> String {
     };
     let kept = "lost nothing that the device had, flushed or not, and are not counted.";
     if inconclusive > 0 { format!("{proves} {inconclusive} {kept}") } else { proves }
-}
-
-fn witnessed(runs: &[Witnessed]) -> Table {
-    let row = |run: &Witnessed| {
-        row![
-            run.description.host.as_str(),
-            run.description.path.as_str(),
-            run.acknowledged,
-            run.cuts.conclusive,
-            run.cuts.with_loss,
-            run.cuts.inconclusive,
-            happened(run.description.device_bytes)
-        ]
-    };
-    Table::new("durability-witnessed", "What was witnessed", WITNESSED).with(runs.iter().map(row))
 }

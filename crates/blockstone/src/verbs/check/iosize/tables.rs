@@ -1,51 +1,109 @@
 //! The tables of `check iosize`.
 
-use blockstone_base::row;
-use blockstone_base::table::{Heading, Row, Table, Value, bytes, count, share, text};
-use blockstone_check::iosize::findings::{Flow, IosizeFindings, Size, first_of};
-use blockstone_report::Section;
+use blockstone_base::rows;
+use blockstone_base::table::{
+    Missing, Rows as _, Table, Value, bytes, count, happened, share, text,
+};
+use blockstone_check::iosize::findings::{Flow, IosizeFindings, Size, Tool, first_of};
+use blockstone_report::render::json::schema::Tables;
+use blockstone_report::{Detail, Section};
 
-const FLOWS: &[Heading] = &[
-    text("file", "file", "Its path."),
-    text("direction", "direction", "read or write."),
-    text("class", "class", "as-asked, merged, split, cached or unknown."),
-    bytes("asked_bytes_mean", "asked", "Mean of what a call moved."),
-    count("added_pages", "pages added", "Pages added to the page cache."),
-    bytes("device_bytes_mean", "device", "Mean of a request to the device."),
-    text("asked", "sizes asked", "Exact sizes of calls, the commonest first, by kind of call."),
-    text("device", "at the device", "Exact sizes of requests, the commonest first."),
-    share("sequential_share", "sequential", "Calls that begin where the last one ended ÷ calls."),
-    share("aligned_share", "aligned", "Calls that begin and end at multiples of 4 KiB ÷ calls."),
-];
+use super::second_best;
 
-const TOOLS: &[Heading] = &[
-    text("tool", "tool", "The program that was run."),
-    text("direction", "direction", "read or write."),
-    text("class", "class", "as-asked, merged, split, cached or unknown."),
-    text("asked", "asked", "Exact sizes of calls, the commonest first, by kind of call."),
-    text("device", "device", "Exact sizes of requests to the device, the commonest first."),
-    text("version", "version", "What the program says of itself."),
-];
+rows! {
+    /// I/O by file and direction.
+    struct FlowRow {
+        /// Its path, or the program that was run on a file.
+        file: String = text("file"),
+        /// `read` or `write`.
+        direction: &'static str = text("direction"),
+        /// `as-asked`, `merged`, `split`, `cached` or `unknown`.
+        class: &'static str = text("class").answer(),
+        /// Mean of the bytes that a call moved.
+        asked_bytes_mean: Value = bytes("asked"),
+        /// Pages of 4 KiB added to the page cache.
+        added_pages: u64 = count("pages added"),
+        /// Mean of the bytes of a request to the device.
+        device_bytes_mean: Value = bytes("device"),
+        /// Exact sizes of calls, the most common first, by kind of call.
+        asked: Value = text("sizes asked"),
+        /// Exact sizes of requests, the most common first.
+        device: Value = text("at the device"),
+        /// Calls that begin where the last one ended ÷ calls.
+        sequential_share: Value = share("sequential"),
+        /// Calls that begin and end at multiples of 4 KiB ÷ calls.
+        aligned_share: Value = share("aligned"),
+    }
+}
 
-const COMMANDS: &[Heading] = &[
-    text("tool", "tool", "The program that was run."),
-    text("command", "command", "With its arguments."),
-    count("exit_code", "exit code", "How it ended."),
-];
+rows! {
+    /// Evidence by file and direction.
+    struct EvidenceRow {
+        /// Its path, or the program that was run on a file.
+        file: String = text("file"),
+        /// `read` or `write`.
+        direction: Value = text("direction"),
+        /// Calls that did not fail.
+        requests: Value = count("calls"),
+        /// Requests to the device.
+        device_requests: Value = count("requests"),
+        /// Observations on which the class rests.
+        evidence: String = text("evidence").prose(),
+    }
+}
 
-const SIZES: &[Heading] = &[
-    text("file", "file", "Its path, or the program that was run."),
-    text("direction", "direction", "read or write."),
-    text("layer", "layer", "The kind of call, or the device."),
-    count("size_bytes", "bytes", "The exact size."),
-    count("count", "count", "How often."),
-];
+rows! {
+    /// I/O by program that was run.
+    struct ToolRow {
+        /// The program.
+        tool: String = text("tool"),
+        /// `read` or `write`.
+        direction: &'static str = text("direction"),
+        /// `as-asked`, `merged`, `split`, `cached` or `unknown`.
+        class: &'static str = text("class").answer(),
+        /// Exact sizes of calls, the most common first, by kind of call.
+        asked: Value = text("asked"),
+        /// Exact sizes of requests to the device, the most common first.
+        device: Value = text("device"),
+        /// Version as the program prints it.
+        version: Value = text("version"),
+    }
+}
 
-pub const TABLES: &[(&str, &[Heading])] = &[
-    ("iosize-flows", FLOWS),
-    ("iosize-tools", TOOLS),
-    ("iosize-commands", COMMANDS),
-    ("iosize-sizes", SIZES),
+rows! {
+    /// Commands that were run.
+    struct CommandRow {
+        /// The program; missing for a command of the user.
+        tool: Value = text("tool"),
+        /// With its arguments.
+        command: String = text("command"),
+        /// Exit code, or 128 plus its signal.
+        exit_code: Value = count("exit code"),
+    }
+}
+
+rows! {
+    /// Exact sizes by file and direction.
+    struct SizeRow {
+        /// Its path, or the program that was run.
+        file: String = text("file"),
+        /// `read` or `write`.
+        direction: &'static str = text("direction"),
+        /// The kind of call, or the device.
+        layer: &'static str = text("layer"),
+        /// The exact size.
+        size_bytes: u64 = count("bytes"),
+        /// Its frequency.
+        count: u64 = count("count"),
+    }
+}
+
+pub const TABLES: Tables = &[
+    ("iosize-flows", FlowRow::COLUMNS),
+    ("iosize-tools", ToolRow::COLUMNS),
+    ("iosize-commands", CommandRow::COLUMNS),
+    ("iosize-evidence", EvidenceRow::COLUMNS),
+    ("iosize-sizes", SizeRow::COLUMNS),
 ];
 
 /// Files on one screen; the page and the document have all of them.
@@ -54,67 +112,127 @@ const SCREEN_ROWS: usize = 12;
 const NAMED: usize = 1;
 
 pub fn sections(findings: &IosizeFindings) -> Vec<Section> {
-    let mut sections = Vec::new();
-    if findings.tools.is_empty() {
-        let mut table = Table::new("iosize-flows", "Sizes by file", FLOWS).on_screen(SCREEN_ROWS);
-        table = table.with(findings.total.iter().chain(&findings.flows).map(flow_row));
-        sections.push(Section::of("iosize-flows", table));
-    } else {
-        let tools = findings.tools.iter().flat_map(|tool| {
-            tool.flows.iter().map(|flow| {
-                row![
-                    tool.name.as_str(),
-                    flow.direction.name(),
-                    flow.class.name(),
-                    asked(flow),
-                    first_of(&flow.device, NAMED),
-                    tool.version.as_str()
-                ]
-            })
-        });
-        let table = Table::new("iosize-tools", "Sizes by tool", TOOLS).with(tools);
-        sections.push(Section::of("iosize-tools", table));
-        let commands = findings.tools.iter().map(|tool| {
-            let code = tool.exit.map_or(Value::default(), |code| Value::from(f64::from(code)));
-            row![tool.name.as_str(), tool.command.as_str(), code]
-        });
-        let table = Table::new("iosize-commands", "Commands", COMMANDS).with(commands);
-        sections.push(Section::page("iosize-commands", "Commands").with([table]));
+    let tools = findings.tools.iter().flat_map(|tool| tool.flows.iter().map(move |it| (tool, it)));
+    let of_tools = tools.clone().map(|(_, flow)| flow);
+    let all = findings.total.iter().chain(&findings.flows).chain(of_tools.clone());
+    let flows = FlowRow::table("iosize-flows", "Sizes by file", all.clone().map(FlowRow::of));
+    let mut flows = Section::of("iosize-flows", flows.on_screen(SCREEN_ROWS));
+    let tools = ToolRow::table("iosize-tools", "Sizes by tool", tools.map(ToolRow::of));
+    if !tools.rows.is_empty() {
+        flows = flows.detail(Detail::Page);
     }
-    let flows = findings.flows.iter();
-    let flows = flows.chain(findings.tools.iter().flat_map(|tool| &tool.flows));
-    let table = Table::new("iosize-sizes", "All sizes", SIZES).with(flows.flat_map(size_rows));
-    sections.push(Section::page("iosize-sizes", "All sizes").with([table]));
+    let mut evidence: Vec<EvidenceRow> = all.map(EvidenceRow::of).collect();
+    if evidence.is_empty() {
+        evidence.push(EvidenceRow::of_nothing(findings));
+    }
+    let sizes = findings.flows.iter().chain(of_tools).flat_map(SizeRow::of);
+    let mut sections = vec![
+        Section::of("iosize-tools", tools),
+        flows,
+        page(CommandRow::table("iosize-commands", "Commands", CommandRow::of(findings))),
+        page(EvidenceRow::table("iosize-evidence", "What the classes rest on", evidence)),
+        page(SizeRow::table("iosize-sizes", "All sizes", sizes)),
+    ];
+    sections.retain(|section| !section.blocks.is_empty());
     sections
 }
 
-fn flow_row(flow: &Flow) -> Row {
-    let known = |number: Option<f64>| number.map_or(Value::default(), Value::from);
-    row![
-        flow.path.as_str(),
-        flow.direction.name(),
-        flow.class.name(),
-        known(flow.asked_bytes_mean()),
-        flow.added_pages,
-        known(flow.device_bytes_mean()),
-        asked(flow),
-        first_of(&flow.device, NAMED),
-        known(flow.sequential_share()),
-        known(flow.aligned_share())
-    ]
+fn page(table: Table) -> Section {
+    Section::of(table.name.clone(), table).detail(Detail::Page)
 }
 
-fn asked(flow: &Flow) -> String {
+impl FlowRow {
+    fn of(flow: &Flow) -> Self {
+        Self {
+            file: flow.path.clone(),
+            direction: flow.direction.name(),
+            class: flow.class.name(),
+            asked_bytes_mean: happened(flow.asked_bytes_mean()),
+            added_pages: flow.added_pages,
+            device_bytes_mean: happened(flow.device_bytes_mean()),
+            asked: asked(flow),
+            device: device(flow),
+            sequential_share: happened(flow.sequential_share()),
+            aligned_share: happened(flow.aligned_share()),
+        }
+    }
+}
+
+impl EvidenceRow {
+    fn of(flow: &Flow) -> Self {
+        Self {
+            file: flow.path.clone(),
+            direction: flow.direction.name().into(),
+            requests: flow.calls.iter().map(|calls| calls.calls).sum::<u64>().into(),
+            device_requests: flow.device_requests.into(),
+            evidence: flow.evidence.clone(),
+        }
+    }
+
+    /// The row if no call was counted.
+    fn of_nothing(findings: &IosizeFindings) -> Self {
+        let [direction, requests, device_requests] =
+            [const { Value::Missing(Missing::Nothing) }; 3];
+        let evidence = findings.charged.as_ref();
+        let evidence = evidence.map_or_else(|| "nothing was counted".to_owned(), second_best);
+        Self { file: "all files".to_owned(), direction, requests, device_requests, evidence }
+    }
+}
+
+impl ToolRow {
+    fn of((tool, flow): (&Tool, &Flow)) -> Self {
+        Self {
+            tool: tool.name.clone(),
+            direction: flow.direction.name(),
+            class: flow.class.name(),
+            asked: asked(flow),
+            device: device(flow),
+            version: named(tool.version.clone()),
+        }
+    }
+}
+
+impl CommandRow {
+    /// The commands of tools, or the one that the user named.
+    fn of(findings: &IosizeFindings) -> Vec<Self> {
+        let row = |tool: Option<&str>, command: &str, exit: Option<i32>| Self {
+            tool: happened(tool),
+            command: command.to_owned(),
+            exit_code: happened(exit.map(f64::from)),
+        };
+        let tools = findings.tools.iter();
+        let tools = tools.map(|it| row(Some(it.name.as_str()), &it.command, it.exit));
+        let own = findings.exit.map(|code| row(None, &findings.subject, Some(code)));
+        tools.chain(own).collect()
+    }
+}
+
+impl SizeRow {
+    fn of(flow: &Flow) -> impl Iterator<Item = Self> {
+        let row = move |layer: &'static str, size: &Size| Self {
+            file: flow.path.clone(),
+            direction: flow.direction.name(),
+            layer,
+            size_bytes: size.size_bytes,
+            count: size.count,
+        };
+        let calls = flow.calls.iter();
+        let calls =
+            calls.flat_map(move |calls| calls.sizes.iter().map(move |it| row(calls.kind, it)));
+        calls.chain(flow.device.iter().map(move |size| row("device", size)))
+    }
+}
+
+fn asked(flow: &Flow) -> Value {
     let kinds = flow.calls.iter();
     let kinds = kinds.map(|calls| format!("{} {}", calls.kind, first_of(&calls.sizes, NAMED)));
-    kinds.collect::<Vec<_>>().join("; ")
+    named(kinds.collect::<Vec<_>>().join("; "))
 }
 
-fn size_rows(flow: &Flow) -> Vec<Row> {
-    let row = |layer: &str, size: &Size| {
-        row![flow.path.as_str(), flow.direction.name(), layer, size.size_bytes, size.count]
-    };
-    let calls = flow.calls.iter();
-    let calls = calls.flat_map(|calls| calls.sizes.iter().map(|size| row(calls.kind, size)));
-    calls.chain(flow.device.iter().map(|size| row("device", size))).collect()
+fn device(flow: &Flow) -> Value {
+    named(first_of(&flow.device, NAMED))
+}
+
+fn named(text: String) -> Value {
+    happened((!text.is_empty()).then_some(text))
 }

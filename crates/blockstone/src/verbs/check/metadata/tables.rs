@@ -1,72 +1,122 @@
 //! The tables of `check metadata`.
 
-use blockstone_base::row;
+use blockstone_base::rows;
+use blockstone_base::stats::Estimate;
 use blockstone_base::table::{
-    Heading, Measure, Missing, Row, Table, Value, bytes, count, text, time, unmerged,
+    Measure, Missing, Row, Rows, Text, Value, bytes, count, happened, text, time, unmerged,
 };
-use blockstone_base::units::thousands;
 use blockstone_base::verdict::Verdict;
-use blockstone_check::metadata::findings::{Cell, Growth, MetadataFindings, Operation, Shape};
+use blockstone_check::metadata::findings::{
+    CacheGrowth, Cell, Growth, MetadataFindings, Operation, Shape,
+};
 use blockstone_report::Section;
+use blockstone_report::render::json::schema::Tables;
 
-const COSTS: &[Heading] = &[
-    text("operation", "operation", "What was done; /cold after caches were dropped."),
-    text("shape", "shape", "How the files lay."),
-    text("files", "files", "Files that there were."),
-    text("class", "from", "storage, server, cached or unknown."),
-    count("ops_per_s", "ops/s", "Operations a second, of all ranks; of a listing, entries."),
-    time("latency_ns_p50", "p50", "Of an operation; of a listing, of a call."),
-    time("latency_ns_p99", "p99", "Likewise."),
-    time("cpu_ns", "CPU", "Processor time for an operation."),
-    bytes("read_bytes", "read", "Bytes fetched from storage for an operation."),
-    unmerged("write_ios", "writes", Measure::Count, "Writes of the device for an operation."),
-];
+rows! {
+    /// Cost of operations.
+    struct CostRow {
+        /// What was done; `/cold` after caches were dropped.
+        operation: String = text("operation"),
+        /// How the files lay.
+        shape: &'static str = text("shape"),
+        /// Files that there were.
+        files: u64 = count("files").answer(),
+        /// `storage`, `server`, `cached` or `unknown`.
+        class: &'static str = text("from").answer(),
+        /// Operations a second, of all ranks; of a listing, entries.
+        ops_per_s: Option<Estimate> = count("ops/s"),
+        /// Median latency of an operation; of a listing, of a call.
+        latency_ns_p50: Result<u64, Missing> = time("p50"),
+        /// Likewise, 99th percentile.
+        latency_ns_p99: Result<u64, Missing> = time("p99"),
+        /// Processor time for an operation.
+        cpu_ns_per_op: f64 = time("CPU"),
+        /// Bytes fetched from storage for an operation.
+        read_bytes_per_op: Option<f64> = bytes("read"),
+        /// Writes of the device for an operation.
+        write_ios_per_op: Option<f64> = unmerged("writes", Measure::Count),
+    }
+}
 
-const DETAILS: &[Heading] = &[
-    text("case", "case", "Operation, shape and number of files."),
-    count("operations", "operations", "Those that succeeded; of a listing, its entries."),
-    text("error", "error", "What the kernel answered to the first that did not."),
-    count("calls", "calls", "Calls of which the latency was taken."),
-    time("latency_ns_p50", "p50", "Median."),
-    time("latency_ns_p90", "p90", "90th percentile."),
-    time("latency_ns_p99", "p99", "99th percentile."),
-    time("latency_ns_p999", "p99.9", "99.9th percentile."),
-    time("latency_ns_max", "max", "The longest."),
-    bytes("bytes_read", "read", "Bytes that the kernel charged to this process as fetched."),
-    count("device_read_ios", "device reads", "Of the device, for whomever."),
-    bytes("device_read_bytes", "device read", "Likewise."),
-    count("device_write_ios", "device writes", "Likewise."),
-    bytes("device_write_bytes", "device written", "Likewise."),
-    count("device_flushes", "flushes", "Likewise."),
-    count("rpcs", "requests", "To the server of an NFS mount, for whomever."),
-    text("evidence", "evidence", "What the class rests on."),
-];
+rows! {
+    /// Operations with their evidence.
+    struct DetailRow {
+        /// What was done; `/cold` after caches were dropped.
+        operation: String = text("operation"),
+        /// How the files lay.
+        shape: &'static str = text("shape"),
+        /// Files that there were.
+        files: u64 = count("files"),
+        /// Operations that succeeded; of a listing, its entries.
+        operations: u64 = count("operations"),
+        /// Error of the first that did not.
+        error: Value = text("error"),
+        /// Calls of which the latency was taken.
+        calls: u64 = count("calls"),
+        /// Median.
+        latency_ns_p50: Result<u64, Missing> = time("p50"),
+        /// 90th percentile.
+        latency_ns_p90: Result<u64, Missing> = time("p90"),
+        /// 99th percentile.
+        latency_ns_p99: Result<u64, Missing> = time("p99"),
+        /// 99.9th percentile.
+        latency_ns_p999: Result<u64, Missing> = time("p99.9"),
+        /// The longest.
+        latency_ns_max: u64 = time("max"),
+        /// Bytes that the kernel charged to this process as fetched from storage.
+        read_bytes: Option<u64> = bytes("read"),
+        /// Of the device, for any process.
+        device_read_ios: Option<u64> = count("device reads"),
+        /// Likewise.
+        device_read_bytes: Option<u64> = bytes("device read"),
+        /// Likewise.
+        device_write_ios: Option<u64> = count("device writes"),
+        /// Likewise.
+        device_write_bytes: Option<u64> = bytes("device written"),
+        /// Likewise.
+        device_flushes: Option<u64> = count("flushes"),
+        /// Requests to the server of an NFS mount, for any process.
+        rpcs: Option<u64> = count("requests"),
+        /// Observations on which the class rests.
+        evidence: String = text("evidence").prose(),
+    }
+}
 
-const GROWTH: &[Heading] = &[
-    text("operation", "operation", "In one directory."),
-    text("class", "growth", "flat, linear or unknown."),
-    unmerged(
-        "exponent",
-        "power",
-        Measure::Count,
-        "By which power of the number of files the cost grew up to the last size.",
-    ),
-    text("evidence", "cost", "Processor time for an operation."),
-];
+rows! {
+    /// Growth of the cost with the directory.
+    struct GrowthRow {
+        /// What was done, in one directory.
+        operation: &'static str = text("operation"),
+        /// `flat`, `linear` or `unknown`.
+        class: &'static str = text("growth"),
+        /// Power of the number of files with which the cost grew up to the largest number.
+        exponent: Option<f64> = unmerged("power", Measure::Count),
+        /// Processor time for an operation, by number of files.
+        evidence: String = text("cost"),
+    }
+}
 
-const MEMORY: &[Heading] = &[
-    text("cache", "cache", "Its name in /proc/slabinfo."),
-    bytes("file_bytes", "a file", "Memory for a file."),
-    bytes("million_bytes", "1 M files", "As many times as much: computed."),
-    bytes("two_million_bytes", "2 M files", "Likewise."),
-    bytes("hundred_million_bytes", "100 M files", "Likewise."),
-];
+rows! {
+    /// Memory of the kernel for files.
+    struct MemoryRow {
+        /// Its name in /proc/slabinfo.
+        cache: String = text("cache"),
+        /// Memory for a file.
+        file_bytes: f64 = bytes("a file"),
+        /// A million times as much: computed.
+        million_bytes: f64 = bytes("1 M files"),
+        /// Likewise.
+        two_million_bytes: f64 = bytes("2 M files"),
+        /// Likewise.
+        hundred_million_bytes: f64 = bytes("100 M files"),
+    }
+}
 
-pub const TABLES: &[(&str, &[Heading])] = &[
-    ("metadata", COSTS),
-    ("metadata-details", DETAILS),
-    ("metadata-growth", GROWTH),
-    ("metadata-memory", MEMORY),
+pub const TABLES: Tables = &[
+    ("metadata", CostRow::COLUMNS),
+    ("metadata-details", DetailRow::COLUMNS),
+    ("metadata-growth", GrowthRow::COLUMNS),
+    ("metadata-memory", MemoryRow::COLUMNS),
 ];
 
 /// Rows on one screen; the page and the document have all of them.
@@ -76,34 +126,42 @@ pub fn sections(findings: &MetadataFindings, verdicts: &[Verdict]) -> Vec<Sectio
     if findings.cells.is_empty() {
         return Vec::new();
     }
-    let condemned = |cell: &Cell| -> Vec<String> {
-        let is_concerned = |it: &&Verdict| it.condemns() && it.concerns.contains(&cell.case());
-        let concerned = verdicts.iter().filter(is_concerned);
-        concerned.map(|it| it.rule.clone()).collect()
-    };
     let about = "Rows marked `cached` were answered from memory, not from the storage.";
-    let costs = Table::new("metadata", "Cost of names and inodes", COSTS).on_screen(SCREEN_ROWS);
-    let rows = ordered(&findings.cells).map(|it| cost(it).condemned_by(&condemned(it)));
-    let costs = costs.with(rows);
-    let details = Table::new("metadata-details", "Metadata in detail", DETAILS);
-    let details =
-        details.with(findings.cells.iter().map(|it| detail(it).condemned_by(&condemned(it))));
-    let growth = Table::new("metadata-growth", "Growth with the directory", GROWTH);
-    let memory = Table::new("metadata-memory", "Memory of the kernel for files", MEMORY);
-    let mut sections = vec![Section::of("metadata", costs).about(about)];
-    if !findings.growth.is_empty() {
-        let growth = growth.with(findings.growth.iter().map(grown));
-        sections.push(Section::of("metadata-growth", growth));
-    }
-    if !findings.memory.is_empty() {
-        let memory = memory.with(findings.memory.iter().map(|cache| {
-            let each = cache.bytes_per_file;
-            row![cache.cache.as_str(), each, each * 1e6, each * 2e6, each * 1e8]
-        }));
-        sections.push(Section::of("metadata-memory", memory));
-    }
-    sections.push(Section::page("metadata-details", "Metadata in detail").with([details]));
+    let costs = CostRow::table("metadata", "Cost of names and inodes", []).on_screen(SCREEN_ROWS);
+    let costs =
+        costs.with(ordered(&findings.cells).map(|it| condemned(CostRow::of(it), it, verdicts)));
+    let details = DetailRow::table("metadata-details", "Metadata in detail", []);
+    let details = details.with(findings.cells.iter().map(|it| {
+        let row = condemned(DetailRow::of(it), it, verdicts);
+        row.spread(it.latency.buckets().collect())
+    }));
+    let growth = findings.growth.iter().map(GrowthRow::of);
+    let growth = GrowthRow::table("metadata-growth", "Growth with the directory", growth);
+    let memory = findings.memory.iter().map(MemoryRow::of);
+    let memory = MemoryRow::table("metadata-memory", "Memory of the kernel for files", memory);
+    let mut sections = vec![
+        Section::of("metadata", costs).about(about),
+        Section::of("metadata-growth", growth),
+        Section::of("metadata-memory", memory),
+        Section::page("metadata-details", "Metadata in detail").with([details]),
+    ];
+    sections.retain(|section| !section.blocks.is_empty());
     sections
+}
+
+/// Returns a row whose figures, but not the number of files, are condemned as the cell is.
+fn condemned<R: Rows>(row: R, cell: &Cell, verdicts: &[Verdict]) -> Row {
+    let is_concerned = |it: &&Verdict| it.condemns() && it.concerns.contains(&cell.case());
+    let rules: Vec<String> =
+        verdicts.iter().filter(is_concerned).map(|it| it.rule.clone()).collect();
+    let row: Row = row.into();
+    if rules.is_empty() {
+        return row;
+    }
+    let figures =
+        R::COLUMNS.iter().filter(|column| column.measure != Measure::Text && column.key != "files");
+    let keys: Vec<Text> = figures.map(|column| column.key.clone()).collect();
+    row.condemned_in(keys, &rules)
 }
 
 /// Cells by descending number of files per shape, then in the order of operations.
@@ -118,52 +176,80 @@ fn ordered(cells: &[Cell]) -> impl Iterator<Item = &Cell> {
     ordered.into_iter()
 }
 
-fn cost(cell: &Cell) -> Row {
+fn operation(cell: &Cell) -> String {
     let cold = if cell.cold { "/cold" } else { "" };
-    row![
-        format!("{}{cold}", cell.operation.name()),
-        cell.shape.name(),
-        thousands(cell.files as i64),
-        cell.class.name(),
-        cell.ops_per_s,
-        quantile(cell, 0.5),
-        quantile(cell, 0.99),
-        cell.cpu_ns_per_op,
-        cell.bytes_read.map(|bytes| cell.per_op(bytes)),
-        cell.moved.map(|moved| cell.per_op(moved.writes))
-    ]
+    format!("{}{cold}", cell.operation.name())
 }
 
-fn detail(cell: &Cell) -> Row {
-    let moved = cell.moved;
-    let row = row![
-        cell.case(),
-        cell.operations,
-        cell.error.as_deref().unwrap_or_default(),
-        cell.latency.count(),
-        quantile(cell, 0.5),
-        quantile(cell, 0.9),
-        quantile(cell, 0.99),
-        quantile(cell, 0.999),
-        cell.latency.max_ns(),
-        cell.bytes_read,
-        moved.map(|moved| moved.reads),
-        moved.map(|moved| moved.read_bytes),
-        moved.map(|moved| moved.writes),
-        moved.map(|moved| moved.write_bytes),
-        moved.map(|moved| moved.flushes),
-        cell.rpcs,
-        cell.evidence.as_str()
-    ];
-    row.spread(cell.latency.buckets().collect())
+impl CostRow {
+    fn of(cell: &Cell) -> Self {
+        Self {
+            operation: operation(cell),
+            shape: cell.shape.name(),
+            files: cell.files,
+            class: cell.class.name(),
+            ops_per_s: cell.ops_per_s,
+            latency_ns_p50: quantile(cell, 0.5),
+            latency_ns_p99: quantile(cell, 0.99),
+            cpu_ns_per_op: cell.cpu_ns_per_op,
+            read_bytes_per_op: cell.bytes_read.map(|bytes| cell.per_op(bytes)),
+            write_ios_per_op: cell.moved.map(|moved| cell.per_op(moved.writes)),
+        }
+    }
 }
 
-fn grown(growth: &Growth) -> Row {
-    row![growth.operation.name(), growth.class.name(), growth.exponent, growth.evidence.as_str()]
+impl DetailRow {
+    fn of(cell: &Cell) -> Self {
+        let moved = cell.moved;
+        Self {
+            operation: operation(cell),
+            shape: cell.shape.name(),
+            files: cell.files,
+            operations: cell.operations,
+            error: happened(cell.error.as_deref()),
+            calls: cell.latency.count(),
+            latency_ns_p50: quantile(cell, 0.5),
+            latency_ns_p90: quantile(cell, 0.9),
+            latency_ns_p99: quantile(cell, 0.99),
+            latency_ns_p999: quantile(cell, 0.999),
+            latency_ns_max: cell.latency.max_ns(),
+            read_bytes: cell.bytes_read,
+            device_read_ios: moved.map(|moved| moved.reads),
+            device_read_bytes: moved.map(|moved| moved.read_bytes),
+            device_write_ios: moved.map(|moved| moved.writes),
+            device_write_bytes: moved.map(|moved| moved.write_bytes),
+            device_flushes: moved.map(|moved| moved.flushes),
+            rpcs: cell.rpcs,
+            evidence: cell.evidence.clone(),
+        }
+    }
 }
 
-/// A latency quantile; a dash if there are too few operations to bound it.
-fn quantile(cell: &Cell, share: f64) -> Value {
-    let ns = cell.latency.bounded_quantile_ns(share);
-    ns.map_or(Value::from(Missing::NoEvidence), Value::from)
+impl GrowthRow {
+    fn of(growth: &Growth) -> Self {
+        Self {
+            operation: growth.operation.name(),
+            class: growth.class.name(),
+            exponent: growth.exponent,
+            evidence: growth.evidence.clone(),
+        }
+    }
+}
+
+impl MemoryRow {
+    fn of(growth: &CacheGrowth) -> Self {
+        let each = growth.bytes_per_file;
+        Self {
+            cache: growth.cache.clone(),
+            file_bytes: each,
+            million_bytes: each * 1e6,
+            two_million_bytes: each * 2e6,
+            hundred_million_bytes: each * 1e8,
+        }
+    }
+}
+
+/// A latency quantile; missing if there are too few operations to bound it.
+fn quantile(cell: &Cell, share: f64) -> Result<u64, Missing> {
+    cell.latency.bounded_quantile_ns(share).ok_or(Missing::NoEvidence)
 }
