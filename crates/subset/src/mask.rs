@@ -78,6 +78,9 @@ struct RowMask {
 }
 
 impl Mask {
+    /// The permutations behind `hash`: subsets that share the method and the key mask alike.
+    pub const METHOD: &str = "ff1-aes256";
+
     /// Creates a mask. `key` is secret: anyone who has it can undo `hash`.
     pub fn new(key: &[u8], rules: &[Rule], catalogue: &Catalogue) -> Result<Self, MaskError> {
         let groups = catalogue.connected_columns();

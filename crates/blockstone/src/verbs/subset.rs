@@ -23,6 +23,7 @@ use blockstone_servers::subset::mariadb::MariadbSource;
 use blockstone_servers::subset::postgres::PostgresSource;
 use blockstone_servers::subset::source::{Expected, Loaded, SubsetSource};
 use blockstone_servers::subset::{self as server};
+use blockstone_subset::mask::Mask;
 use blockstone_subset::{Catalogue, Chosen, Plan, Sampled, Settings, Transform};
 use blockstone_sys::held::HeldDir;
 use blockstone_sys::path;
@@ -183,6 +184,7 @@ fn read<S: SubsetSource>(
     }
     let mask = args.mask.read(source.catalogue())?;
     let masks = Masks::of(source.catalogue(), mask.as_ref());
+    manifest.masks = mask.as_ref().map(|_| Mask::METHOD.to_owned());
     if !args.dry_run {
         source.check_dump()?;
     }

@@ -171,6 +171,8 @@ fn masks_keep_the_keys(server: &PostgresServer, place: &Place) {
         json(&[&["--from", from.as_str()][..], &masks, &more, &[dir.to_str().unwrap()]].concat());
     }
     assert_eq!(lines(&dirs[0]), lines(&dirs[1]));
+    let manifest = std::fs::read_to_string(dirs[0].join("subset.json")).unwrap();
+    assert!(manifest.contains(r#""masks": "ff1-aes256""#), "{manifest}");
     ask(server, "postgres", "CREATE DATABASE masked");
     let into = address(server, "masked");
     let loaded = json(&["load", dirs[0].to_str().unwrap(), "--into", &into]);

@@ -42,6 +42,10 @@ pub struct Manifest {
     /// PostgreSQL only: the large objects named by rows of the subset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub large_objects: Option<LargeObjects>,
+    /// The permutations behind masked values; `None` if no column is masked, or by a version that
+    /// did not write it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub masks: Option<String>,
     /// Notes about the source for the reader of a report.
     #[serde(default)]
     pub notes: Vec<String>,
@@ -193,6 +197,7 @@ impl Manifest {
             keys: Vec::new(),
             sequences: Vec::new(),
             large_objects: None,
+            masks: None,
             notes: Vec::new(),
         }
     }
