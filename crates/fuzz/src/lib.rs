@@ -24,6 +24,12 @@
 //! assert!(!(target.run)(b"about = 7"));
 //! ```
 
+// Tried: bolero 0.13.7 in place of this engine. Its engine for stable compilers runs files of a
+// corpus as they are and mutates none of them, draws its seeds from the operating system, catches
+// panics within its own process, so that an abort or an input that hangs ends or stops the run, and
+// measures neither memory nor processor time of an input. Its other engines (libFuzzer, AFL,
+// honggfuzz) need instrumented builds, which `fuzz/` makes with cargo-fuzz.
+
 pub mod check;
 pub mod mutate;
 pub mod program;
