@@ -66,8 +66,9 @@ pub fn kills_leave_nothing_half_done(server: &PostgresServer, place: &Place) {
     let from = address(server, "killed");
     let state = "SELECT count(*), \
         (SELECT string_agg(oid || relname, ',' ORDER BY oid) FROM pg_class), \
-        (SELECT count(*) FROM pg_locks WHERE pid <> pg_backend_pid() AND database = \
-        (SELECT oid FROM pg_database WHERE datname = 'killed')), \
+        (SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid) \
+        WHERE backend_type = 'client backend' AND datname = 'killed' \
+        AND pid <> pg_backend_pid()), \
         (SELECT sum(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_stat_user_tables) FROM parent";
     settle(server, "killed");
     let before = ask(server, "killed", state);
