@@ -253,7 +253,7 @@ mod tests {
         {
             assert_eq!(refused(good), "", "{good}");
         }
-        for bad in ["copy --json=3 a b", "copy --json=0 a b", "claim --json=2 x"] {
+        for bad in ["copy --json=3 a b", "copy --json=0 a b", "run --json=2 ."] {
             let text = refused(bad);
             assert!(text.contains("does not print that version\nhint: --json prints"), "{text}");
         }

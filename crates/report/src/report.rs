@@ -184,6 +184,12 @@ impl Report {
         })
     }
 
+    /// Returns the tables of the JSON document: all but the one of the single figures.
+    pub(crate) fn tables_of_document(&self) -> impl Iterator<Item = &Table> {
+        let scalars = self.scalars.as_ref().map(|table| &table.name);
+        self.tables().filter(move |table| scalars != Some(&table.name))
+    }
+
     /// Returns the title of a figure, or its name if no card has it.
     pub fn title<'a>(&'a self, name: &'a str) -> &'a str {
         let card = self.cards.iter().find(|card| card.name == *name);

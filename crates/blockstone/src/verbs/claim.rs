@@ -1,15 +1,18 @@
 //! `blockstone claim`: whether a published number is possible, by arithmetic alone.
 
 mod args;
+mod earlier;
 mod grammar;
 mod links;
 mod report;
+mod rows;
 mod rules;
 mod stated;
 mod words;
 
 use anyhow::{Result, bail};
 use blockstone_base::rule::listed;
+use blockstone_base::table::Rows as _;
 use blockstone_base::{Bytes, Nanos};
 use blockstone_report::render::json::schema::Document;
 use clap::{Args, FromArgMatches};
@@ -18,6 +21,7 @@ use crate::exit::Exit;
 use crate::finish::finish;
 use crate::verb::{Context, Verb};
 use args::ClaimArgs;
+use rows::{LinkRow, Summary};
 use stated::Claim;
 use words::{Quantity, Words};
 
@@ -28,11 +32,12 @@ pub const VERB: Verb = Verb {
     run: |options, context| run(&ClaimArgs::from_arg_matches(options)?, context),
     reports: true,
     rules: || listed(rules::ALL).collect(),
-    documents: &[Document::of::<report::ClaimDocument<'_>>(
-        "claim",
+    documents: &[Document::of_tables(
+        ("claim", 2),
         "A stated rate and its faults",
-    )
-    .with_tables(&[&[("figures", report::FIGURES)]])],
+        Summary::COLUMNS,
+        &[&[("figures", Summary::COLUMNS), ("links", LinkRow::COLUMNS)]],
+    )],
     ..Verb::PLAIN
 };
 

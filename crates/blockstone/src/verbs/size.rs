@@ -2,18 +2,20 @@
 
 mod args;
 mod chosen;
-mod document;
 mod drive;
+mod earlier;
 mod files;
 mod hardware;
 mod machine;
 mod report;
+mod rows;
 mod rules;
 mod sources;
 mod verify;
 
 use anyhow::{Result, bail};
 use blockstone_base::rule::{judge, listed};
+use blockstone_base::table::Rows as _;
 use blockstone_base::verdict::Verdict;
 use blockstone_report::render::json::schema::Document;
 use blockstone_size::hardware::Demand;
@@ -44,8 +46,12 @@ pub const VERB: Verb = Verb {
     rules: || listed(rules::ALL).collect(),
     finds_runs: true,
     writes: true,
-    documents: &[Document::of::<document::SizeDocument>("size", "A need and its hardware")
-        .with_tables(&[report::TABLES])],
+    documents: &[Document::of_tables(
+        ("size", 2),
+        "A need and its hardware",
+        rows::Summary::COLUMNS,
+        report::TABLES,
+    )],
     ..Verb::PLAIN
 };
 

@@ -12,7 +12,7 @@ use blockstone_record::Recorder;
 use blockstone_record::manifest::End;
 use blockstone_record::testing::{self, SECOND_NS};
 use blockstone_testkit::{Ran, ScratchDir, blockstone_binary, run};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Turn, keeps_to_its_schema, made};
 
@@ -39,10 +39,11 @@ fn a_stated_need_is_held_against_disks() {
         [("external", 10_000.0, 56, 5), ("normal", 15_000.0, 84, 7), ("high", 20_000.0, 112, 10)]
     {
         let found = of(redundancy);
-        assert_eq!(found["ceilings"][0]["need"], iops, "{found:#}");
-        assert_eq!(found["ceilings"][0]["binding"], true);
-        assert_eq!(found["answer"]["units"], disks);
-        assert_eq!(found["answer"]["packed"][0]["units"], cells);
+        let tables = &found["tables"];
+        assert_eq!(tables["ceilings"][0]["need"], iops, "{found:#}");
+        assert_eq!(tables["ceilings"][0]["binding"], true);
+        assert_eq!(found["units"], disks);
+        assert_eq!(tables["packed"][0]["units"], cells);
     }
     let text = size(&[&STATED[..], &["--redundancy", "normal"]].concat()).stdout;
     for line in ["15,000 IOPS of the storage", "84 × disk, 7 × cell; IOPS binds", "redundancy high"]
@@ -119,15 +120,23 @@ fn a_load_becomes_a_need_with_its_peaks_and_two_databases_need_merge() {
     let page = scratch.path().join("size.html");
     let arguments = [one.to_str().unwrap(), "--penalty", "2", "--html", page.to_str().unwrap()];
     let found = document(&arguments);
-    let need = &found["need"]["hardware_iops"];
+    let need = &found["tables"]["need"][0];
     // Three times 100 + hour, and twice 10 writes.
     assert_eq!(need["max"], 3.0 * 123.0 + 20.0, "{need:#}");
-    assert_eq!(found["sources"].as_array().unwrap().len(), 2 * 48);
-    assert_eq!(found["sources"][0]["reads_per_s"], 101.0);
-    assert!(need["p95"].as_f64().is_some_and(|p95| p95 > 380.0) && need["p99"].is_null());
-    assert!(need["p95_interval"][1].is_null(), "48 hours do not bound it: {need:#}");
-    let together = &found["consolidation"];
-    assert_eq!((&together["of"], &together["peak_of_sums"]), (&"instances".into(), &need["max"]));
+    let sources = &found["tables"]["sources"];
+    assert_eq!(sources.as_array().unwrap().len(), 2 * 48);
+    assert_eq!(sources[0]["reads_per_s"], 101.0);
+    let p95 = &need["p95"];
+    assert!(p95["value"].as_f64().is_some_and(|p95| p95 > 380.0), "{need:#}");
+    assert!(p95["low"].is_f64() && p95.get("high").is_none(), "48 hours do not bound it: {need:#}");
+    assert_eq!(need["p99"]["unmeasured"], "nothing happened");
+    assert_eq!(found["consolidation"], "instances");
+    assert_eq!(found["peak_of_sums_iops"], need["max"]);
+    let earlier = size(&[arguments[0], "--penalty", "2", "--json=1"]).json();
+    let earlier = &earlier["need"]["hardware_iops"];
+    assert_eq!(earlier["p95"], p95["value"]);
+    assert_eq!(earlier["p95_interval"], json!([p95["low"], null]));
+    assert!(earlier["p99"].is_null() && earlier["p99_interval"].is_null(), "{earlier:#}");
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("Hours of the week") && page.contains("How long how much is needed"));
 
@@ -139,10 +148,12 @@ fn a_load_becomes_a_need_with_its_peaks_and_two_databases_need_merge() {
         "error: size 2 databases: HR, SALES\nhint: --merge sizes them for the same storage\n"
     );
     let merged = document(&[&both[..], &["--merge"]].concat());
-    let together = &merged["consolidation"];
-    assert_eq!(together["of"], "databases");
-    assert_eq!(together["peak_of_sums"], 2.0 * (3.0 * 123.0 + 10.0), "{together:#}");
-    assert_eq!(together["sum_of_peaks"], together["peak_of_sums"], "they have the same hours");
+    assert_eq!(merged["consolidation"], "databases");
+    assert_eq!(merged["peak_of_sums_iops"], 2.0 * (3.0 * 123.0 + 10.0), "{merged:#}");
+    assert_eq!(
+        merged["sum_of_peaks_iops"], merged["peak_of_sums_iops"],
+        "they have the same hours"
+    );
 }
 
 #[test]
@@ -174,7 +185,7 @@ fn what_cannot_be_sized_is_one_line_and_a_hint() {
         assert!(ran.stdout.is_empty(), "{ran:#?}");
     }
     let few = document(&[path, "--percentile", "p95"]);
-    assert_eq!((&few["need"]["percentile"], &few["need"]["intervals"]), (&"max".into(), &3.into()));
+    assert_eq!((&few["percentile"], &few["intervals"]), (&"max".into(), &3.into()));
     let text = size(&[path]).stdout;
     assert!(text.contains("p95 needs 40 intervals or more, and there are 3"), "{text}");
 }

@@ -18,7 +18,7 @@ pub fn document(report: &Report) -> Json {
     let schema = schema::title(&report.verb, report.version);
     document.insert("schema".to_owned(), schema.into());
     document.insert("version".to_owned(), report.version.into());
-    let tables = report.tables().map(|table| (table.name.to_string(), json!(table)));
+    let tables = report.tables_of_document().map(|table| (table.name.to_string(), json!(table)));
     let mut tables = Json::Object(tables.collect());
     if report.version > 1 {
         document.insert("tool_version".to_owned(), json!(report.tool_version()));

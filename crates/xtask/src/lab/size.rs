@@ -119,13 +119,13 @@ impl Held {
         let mut verdicts = document["verdicts"].as_array().into_iter().flatten();
         let held = verdicts.find(|it| it["rule"] == "prediction-held").context("find the rule")?;
         eprintln!("    {}: {}", text(held, "outcome"), text(held, "evidence"));
-        let verified = &document["verified"];
+        let compared = &document["tables"]["run-against-need"];
         let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
         Ok(Self {
-            predicted_iops: number(&verified["predicted_iops"]["value"]),
-            iops: number(&verified["iops"]["value"]),
-            predicted_p99_ms: number(&verified["predicted_latency_ns_p99"][1]) / 1e6,
-            p99_ms: number(&verified["latency_ns_p99"]["value"]) / 1e6,
+            predicted_iops: number(&compared[0]["predicted"]["value"]),
+            iops: number(&compared[0]["measured"]["value"]),
+            predicted_p99_ms: number(&compared[2]["predicted"]) / 1e6,
+            p99_ms: number(&compared[1]["measured"]["value"]) / 1e6,
             passed: if held["outcome"] == "pass" { 1.0 } else { 0.0 },
         })
     }

@@ -1,86 +1,21 @@
 //! The report of `claim`.
 
 use crate::verbs::claim::stated::{Answer, Claim, RATE};
-use blockstone_base::row;
-use blockstone_base::table::{Heading, Table, bytes, count, flow, ratio, text, time};
+use blockstone_base::table::Rows as _;
 use blockstone_base::units::{format_ns, format_span, three_digits};
 use blockstone_base::verdict::Verdict;
 use blockstone_report::{Card, Headline, Report, Section, Tone};
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::Value;
 
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+use super::earlier;
+use super::rows::{LinkRow, Summary};
+
 const DAY_S: f64 = 86_400.0;
 const YEAR_S: f64 = 365.2425 * DAY_S;
 
-#[derive(Serialize, JsonSchema)]
-pub struct ClaimDocument<'a> {
-    tool_version: &'static str,
-    #[schemars(extend("enum" = ["possible", "memory", "above-link", "wrong-unit", "unknown"]))]
-    outcome: &'static str,
-    claim: Stated,
-    verdicts: &'a [Verdict],
-}
-
-/// The claim as it was understood; what was not stated is null.
-#[derive(Serialize, JsonSchema)]
-struct Stated {
-    /// As stated, or derived from requests, or from bytes and time.
-    rate_bytes_per_s: Option<f64>,
-    iops: Option<f64>,
-    io_bytes: Option<f64>,
-    in_flight: Option<f64>,
-    latency_s: Option<f64>,
-    moved_bytes: Option<f64>,
-    time_s: Option<f64>,
-    links: Vec<String>,
-    /// Capacity of all links together.
-    link_bytes_per_s: Option<f64>,
-    data_bytes: Option<f64>,
-    memory_bytes: Option<f64>,
-    direct: bool,
-}
-
-pub const FIGURES: &[Heading] = &[
-    text("outcome", "outcome", "possible, memory, above-link, wrong-unit or unknown."),
-    flow("rate", "rate", "Bytes a second as stated, of requests, or of bytes and time."),
-    flow("link", "link", "Bytes a second that all links carry."),
-    ratio("link_share", "rate ÷ link", "Above 1 the link cannot carry the rate."),
-    count("iops", "IOPS", "Requests a second as stated."),
-    bytes("data", "data", "Size of the data as stated."),
-    bytes("moved", "moved", "Bytes moved as stated."),
-    time("time", "time", "Time as stated."),
-    bytes("memory", "memory", "Main memory as stated."),
-];
-
-fn figures(claim: &Claim, answer: Answer) -> Table {
-    let (rate, link) = (claim.bytes_per_s(), claim.link_bytes_per_s());
-    let row = row![
-        answer.name(),
-        rate,
-        link,
-        rate.zip(link).map(|(rate, link)| rate / link),
-        claim.iops,
-        claim.data_bytes,
-        claim.moved_bytes,
-        claim.time_s.map(|seconds| seconds * 1e9),
-        claim.memory_bytes
-    ];
-    Table::new("figures", "", FIGURES).record().with([row])
-}
-
 pub fn report(claim: &Claim, answer: Answer, verdicts: Vec<Verdict>) -> Report {
-    let document = ClaimDocument {
-        tool_version: VERSION,
-        outcome: answer.name(),
-        claim: Stated::of(claim),
-        verdicts: &verdicts,
-    };
-    let document = match serde_json::to_value(document) {
-        Ok(Value::Object(document)) => document,
-        _ => serde_json::Map::new(),
-    };
+    let figures = Summary::table("figures", "", [Summary::of(claim, answer)]).record();
+    let links = claim.links.iter().map(|link| LinkRow { link: link.to_string() });
+    let links = LinkRow::table("links", "Links", links);
     let condemned_by: Vec<String> = verdicts
         .iter()
         .filter(|verdict| verdict.condemns())
@@ -93,34 +28,16 @@ pub fn report(claim: &Claim, answer: Answer, verdicts: Vec<Verdict>) -> Report {
     };
     Report {
         verb: "claim".into(),
-        version: 1,
+        version: 2,
         headline: Headline { text: words(claim, answer), tone, ..Headline::default() },
         identity: vec![identity(claim)],
         cards: cards(claim, &condemned_by),
-        sections: vec![Section::page("figures", "All figures").with([figures(claim, answer)])],
+        sections: vec![Section::page("figures", "All figures").with([figures.clone(), links])],
         warnings: contradictions(claim).into_iter().chain(contradicts_little(claim)).collect(),
         verdicts,
-        document,
+        scalars: Some(figures),
+        earlier: Some(earlier::keys),
         ..Report::default()
-    }
-}
-
-impl Stated {
-    fn of(claim: &Claim) -> Self {
-        Self {
-            rate_bytes_per_s: claim.bytes_per_s(),
-            iops: claim.iops,
-            io_bytes: claim.io_bytes,
-            in_flight: claim.in_flight,
-            latency_s: claim.latency_s,
-            moved_bytes: claim.moved_bytes,
-            time_s: claim.time_s,
-            links: claim.links.iter().map(ToString::to_string).collect(),
-            link_bytes_per_s: claim.link_bytes_per_s(),
-            data_bytes: claim.data_bytes,
-            memory_bytes: claim.memory_bytes,
-            direct: claim.direct,
-        }
     }
 }
 

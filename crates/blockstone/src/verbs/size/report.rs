@@ -6,10 +6,10 @@ mod tables;
 mod units;
 
 use blockstone_base::stats::Estimate;
-use blockstone_base::table::Heading;
+use blockstone_base::table::Rows as _;
 use blockstone_base::units::{counted, format_ns, format_span, thousands, three_digits};
 use blockstone_base::verdict::Verdict;
-use blockstone_report::render::json;
+use blockstone_report::render::json::schema::Tables;
 use blockstone_report::{Card, Headline, Report, Section, Tone, percent};
 use blockstone_size::Source;
 use blockstone_size::hardware::disk::{DISK_IOPS_MAX, ENTRIES};
@@ -18,9 +18,29 @@ use blockstone_size::need::Need;
 use blockstone_size::percentile::too_few;
 
 use super::args::SizeArgs;
-use super::{Sized, document, drive};
+use super::rows::{
+    CeilingRow, ChangeRow, CoreRow, HourRow, NeedRow, PackedRow, PartRow, PeakRow, ScanRow,
+    SourceRow, StatementRow, StrokeRow, Summary, UncheckedRow, VerifiedRow,
+};
+use super::{Sized, drive, earlier};
 
-pub const TABLES: &[(&str, &[Heading])] = tables::ALL;
+pub const TABLES: &[Tables] = &[&[
+    ("need", NeedRow::COLUMNS),
+    ("ceilings", CeilingRow::COLUMNS),
+    ("machine", CeilingRow::COLUMNS),
+    ("cores", CoreRow::COLUMNS),
+    ("strokes", StrokeRow::COLUMNS),
+    ("scans", ScanRow::COLUMNS),
+    ("changes", ChangeRow::COLUMNS),
+    ("consolidation", PartRow::COLUMNS),
+    ("packed", PackedRow::COLUMNS),
+    ("unchecked", UncheckedRow::COLUMNS),
+    ("peaks", PeakRow::COLUMNS),
+    ("statements", StatementRow::COLUMNS),
+    ("hours", HourRow::COLUMNS),
+    ("sources", SourceRow::COLUMNS),
+    ("run-against-need", VerifiedRow::COLUMNS),
+]];
 
 /// Intervals longer than this say little about single hours.
 const LONG_S: f64 = 7_200.0;
@@ -29,11 +49,12 @@ const NAMES_MAX: usize = 60;
 
 pub fn report(sized: &Sized, args: &SizeArgs) -> Report {
     let mut sections = on_screen(sized, args);
+    sections.push(units_on_page(sized));
     sections.extend(on_page(sized));
     sections.retain(|section| !section.blocks.is_empty());
     Report {
         verb: "size".into(),
-        version: 1,
+        version: 2,
         headline: headline(sized, args),
         identity: identity(sized, args),
         warnings: warnings(sized),
@@ -41,7 +62,8 @@ pub fn report(sized: &Sized, args: &SizeArgs) -> Report {
         sections,
         verdicts: sized.verdicts.clone(),
         notes: notes(sized),
-        document: json::keys(document::document(sized, args)),
+        scalars: Some(Summary::table("size", "Size", [Summary::of(sized, args)])),
+        earlier: Some(earlier::keys),
         ..Report::default()
     }
 }
@@ -214,13 +236,14 @@ fn on_screen(sized: &Sized, args: &SizeArgs) -> Vec<Section> {
             .with(words(sized))
             .with(writes(sized, args))
             .with(by_index(sized, args)),
-        Section::of("ceilings", tables::ceilings(sized)).with(units::words(sized, args)),
+        Section::of("ceilings", tables::held("ceilings", &sized.hardware.answer))
+            .with(units::words(sized, args)),
     ];
     sections.extend(units::mechanics(&sized.hardware));
     let machine = &sized.hardware.machine;
     sections.push(
         Section::new("machine", "")
-            .with(machine.attached.as_ref().map(|it| tables::machine(&it.instances)))
+            .with(machine.attached.as_ref().map(|it| tables::held("machine", &it.instances)))
             .with(machine.binds())
             .with((!machine.cores.is_empty()).then(|| tables::cores(&machine.cores)))
             .with(machine.driver_takes())
@@ -232,12 +255,29 @@ fn on_screen(sized: &Sized, args: &SizeArgs) -> Vec<Section> {
         Some(Section::of("consolidation", table).with(together(need)))
     }));
     sections.push(Section::of("changes", tables::changes(sized)));
-    let verified = sized.verified.as_ref().map(tables::verified);
-    sections.extend(verified.map(|table| Section::of("run-against-need", table)));
+    let verified = sized.verified.iter().flat_map(VerifiedRow::of);
+    let verified =
+        VerifiedRow::table("run-against-need", "The run against the need", []).with(verified);
+    sections.push(Section::of("run-against-need", verified));
     let drive = drive::of(sized, args)
         .map(|command| format!("To drive it: {command}; then blockstone size … --verify last"));
     sections.push(Section::new("drive", "").with(drive));
     sections
+}
+
+/// Lists what scripts need and people read in the headline and the notes.
+fn units_on_page(sized: &Sized) -> Section {
+    let hardware = &sized.hardware;
+    let packed = hardware.packed.iter().map(|it| PackedRow {
+        unit: it.unit.clone(),
+        units: it.units,
+        units_exact: it.exact,
+    });
+    let unchecked = hardware.answer.unchecked.iter().map(|ceiling| UncheckedRow { ceiling });
+    Section::page("units", "Units").with([
+        PackedRow::table("packed", "The same as larger units", packed),
+        UncheckedRow::table("unchecked", "Not checked", unchecked),
+    ])
 }
 
 fn on_page(sized: &Sized) -> Vec<Section> {

@@ -15,7 +15,7 @@ const SECONDS: u32 = 15;
 const READS: f64 = 420.0;
 const WRITES: f64 = 180.0;
 const BLOCK_BYTES: f64 = 8192.0;
-const RATES: [&str; 4] = ["reads_per_s", "writes_per_s", "read_mbps", "write_mbps"];
+const RATES: [&str; 4] = ["reads_per_s", "writes_per_s", "read_bytes_per_s", "write_bytes_per_s"];
 
 fn start(command: &mut Command) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
@@ -31,7 +31,7 @@ fn load(dir: &Path) -> Child {
 
 /// Returns the lower quartile of a rate: other programs use the disk at times.
 fn low(document: &Value, rate: &str) -> f64 {
-    let sources = document["sources"].as_array().unwrap();
+    let sources = document["tables"]["sources"].as_array().unwrap();
     let mut rates: Vec<f64> = sources.iter().map(|it| it[rate].as_f64().unwrap()).collect();
     rates.sort_by(f64::total_cmp);
     rates[rates.len() / 4]
@@ -39,7 +39,7 @@ fn low(document: &Value, rate: &str) -> f64 {
 
 /// Returns the median ratio of two rates.
 fn median_ratio(document: &Value, rate: &str, each: &str) -> f64 {
-    let sources = document["sources"].as_array().unwrap();
+    let sources = document["tables"]["sources"].as_array().unwrap();
     let ratio = |it: &Value| it[rate].as_f64().unwrap() / it[each].as_f64().unwrap();
     let mut ratios: Vec<f64> = sources.iter().map(ratio).collect();
     ratios.sort_by(f64::total_cmp);
@@ -107,17 +107,21 @@ fn all_monitors_of_a_load_lead_to_the_same_need() {
         ("collectl", collectl.unwrap()),
     ] {
         let found = size(&path);
-        let need = |of: &Value| of["need"]["hardware_iops"]["p50"].as_f64().unwrap();
+        let need = |of: &Value| of["tables"]["need"][0]["p50"]["value"].as_f64().unwrap();
         let rates = RATES.map(|rate| low(&found, rate));
         println!("| {name} | {rates:.2?} | {:.1} |", need(&found));
         // Other programs use the disk as well.
         assert!(rates[0] > 0.95 * READS && rates[1] > 0.95 * WRITES, "{name}: {rates:?}");
-        // All requests of the load are 8 KiB; the rates are decimal megabytes per second.
-        close(median_ratio(&found, "read_mbps", "reads_per_s") * 1e6, BLOCK_BYTES, 0.015, name);
+        // All requests of the load are 8 KiB.
+        close(median_ratio(&found, "read_bytes_per_s", "reads_per_s"), BLOCK_BYTES, 0.015, name);
         for (rate, own) in rates.into_iter().zip(RATES.map(|rate| low(&own, rate))) {
             close(rate, own, 0.1, name);
         }
         close(need(&found), need(&own), 0.05, name);
-        assert_eq!(found["sources"].as_array().unwrap().len(), SECONDS as usize, "{name}");
+        assert_eq!(
+            found["tables"]["sources"].as_array().unwrap().len(),
+            SECONDS as usize,
+            "{name}"
+        );
     }
 }

@@ -166,7 +166,9 @@ impl Document {
             }
             (name.to_owned(), rows)
         };
-        let tables = self.tables.iter().copied().flatten().map(table);
+        // A table of the single figures, for people and CSV, is not written again.
+        let written = |(_, columns): &&(&str, &[Heading])| *columns != self.scalars;
+        let tables = self.tables.iter().copied().flatten().filter(written).map(table);
         let (families, tables): (Map<String, Json>, Map<String, Json>) =
             tables.partition(|(name, _)| name.ends_with('*'));
         let families = families.into_iter();
@@ -354,22 +356,25 @@ mod tests {
             Estimate { value: 1.0, low: 0.5, high: f64::INFINITY, samples: 1, duration_ns: 1 };
         table.push([Value::from("z"), open.into()]);
         let scalars = Scalars { is_so: true.into(), name: None, time_ns: 2_000_000_000_u64.into() };
+        let scalars = Scalars::table("test", "", [scalars]);
         let report = Report {
             verb: "test".into(),
             version: 2,
-            sections: vec![Section::new("all", "").with([table])],
-            scalars: Some(Scalars::table("test", "", [scalars])),
+            sections: vec![Section::new("all", "").with([table, scalars.clone()])],
+            scalars: Some(scalars),
             earlier: Some(|mut document| {
                 document["time_ns"] = "earlier".into();
                 document
             }),
             ..Report::default()
         };
-        let document =
-            Document::of_tables(("test", 2), "A test", Scalars::COLUMNS, &[&[("all", COLUMNS)]]);
+        let tables: &[Tables] = &[&[("all", COLUMNS), ("test", Scalars::COLUMNS)]];
+        let document = Document::of_tables(("test", 2), "A test", Scalars::COLUMNS, tables);
+        assert!(document.schema().pointer("/properties/tables/properties/test").is_none());
         let written = json::document(&report);
         let nothing = json!({ "unmeasured": "nothing happened" });
         assert_eq!(written["is_so"], true);
+        assert!(written["tables"].get("test").is_none(), "single figures are not said again");
         assert_eq!(written["name"], json!({ "unmeasured": "unknown" }));
         assert_eq!(written["time_ns"].to_string(), "2000000000");
         assert_eq!(written["tables"]["all"][0]["reads"], nothing);

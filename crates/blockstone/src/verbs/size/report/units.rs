@@ -1,10 +1,7 @@
 //! Properties of the units of an answer besides their ceilings: latency, price, failures, and a
 //! disk by its mechanics.
 
-use blockstone_base::row;
-use blockstone_base::table::{
-    Heading, Measure, Merge, Table, bytes, column, count, flow, share, time,
-};
+use blockstone_base::table::{Rows as _, Table};
 use blockstone_base::units::{format_ns, thousands, three_digits};
 use blockstone_report::{Detail, Section, percent};
 use blockstone_size::hardware::disk::{failures_per_year, scans, strokes};
@@ -13,21 +10,7 @@ use blockstone_size::hardware::headroom::Predicted;
 use super::super::Sized;
 use super::super::args::SizeArgs;
 use super::super::hardware::Hardware;
-
-pub const STROKES: &[Heading] = &[
-    share("stroke", "stroke", "The share of the disk that is used."),
-    time("seek_ns", "seek", "Between two random places in it, on average."),
-    time("rotation_ns", "rotation", "Half a revolution."),
-    time("transfer_ns", "transfer", "Of a block of 8 KiB."),
-    count("iops", "IOPS", "Random requests, one after the other."),
-    bytes("used_bytes", "holds", "What it holds then."),
-];
-
-pub const SCANS: &[Heading] = &[
-    column("unit_bytes", "allocation unit", Measure::Bytes, Merge::Never, "Read in one piece."),
-    flow("bytes_per_s", "scan", "Of a scan that seeks for each unit, because others read too."),
-    count("disks", "disks", "That a request of 1 MiB touches, on average."),
-];
+use super::super::rows::{ScanRow, StrokeRow};
 
 pub fn words(sized: &Sized, args: &SizeArgs) -> Vec<String> {
     let hardware = &sized.hardware;
@@ -43,19 +26,25 @@ pub fn mechanics(hardware: &Hardware) -> Option<Section> {
     let disk = unit.mechanics()?;
     let stroke = unit.stroke.unwrap_or(1.0);
     let whole = unit.gb.map(|gb| gb * 1e9 / stroke);
-    let of_stroke = strokes(&disk).into_iter().map(|it| {
-        let used = whole.map(|bytes| bytes * it.share);
-        let [seek, rotation, transfer] = [it.seek_s, it.rotation_s, it.transfer_s].map(|s| s * 1e9);
-        row![it.share, seek, rotation, transfer, it.iops, used]
+    let of_stroke = strokes(&disk).into_iter().map(|it| StrokeRow {
+        stroke: it.share,
+        seek_ns: it.seek_s * 1e9,
+        rotation_ns: it.rotation_s * 1e9,
+        transfer_ns: it.transfer_s * 1e9,
+        iops: it.iops,
+        used_bytes: whole.map(|bytes| bytes * it.share),
     });
-    let of_unit =
-        scans(&disk, stroke).into_iter().map(|it| row![it.unit_bytes, it.mbps * 1e6, it.disks]);
+    let of_unit = scans(&disk, stroke).into_iter().map(|it| ScanRow {
+        unit_bytes: it.unit_bytes,
+        bytes_per_s: it.mbps * 1e6,
+        disks: it.disks,
+    });
     let title = format!("{} by its mechanics", unit.name);
     let section = Section::new("mechanics", "");
     let section = if hardware.is_stated { section } else { section.detail(Detail::Page) };
     Some(section.with([
-        Table::new("strokes", title, STROKES).with(of_stroke),
-        Table::new("scans", "Scans by allocation unit", SCANS).with(of_unit),
+        Table { title: title.into(), ..StrokeRow::table("strokes", "", of_stroke) },
+        ScanRow::table("scans", "Scans by allocation unit", of_unit),
     ]))
 }
 
