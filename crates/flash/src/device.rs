@@ -6,8 +6,7 @@ use crate::policy::Policy;
 use crate::workload::Workload;
 
 /// Where the data of a workload's parts is placed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Placement {
     /// All parts share the same open blocks.
     #[default]
@@ -18,7 +17,7 @@ pub enum Placement {
     Pools,
 }
 
-#[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Device {
     pub raw_bytes: u64,
     /// Capacity visible to the host, in bytes.
@@ -32,21 +31,15 @@ pub struct Device {
     pub policy: Policy,
     /// Free blocks per die that only collection may use.
     pub reserve_blocks: u32,
-    #[serde(skip)]
     pub pace: Pace,
     /// Collect on idle dies until this share of their blocks is free, 0 to 0.5; 0 means on demand.
-    #[serde(skip)]
     pub background: f64,
     /// Time a die must be idle before background collection starts, in nanoseconds.
-    #[serde(skip)]
     pub idle_ns: u64,
-    #[serde(skip)]
     pub separate_moves: bool,
     pub placement: Placement,
     /// Share of the blocks, 0 to 0.5, that is written in fast pages only and folded later.
-    #[serde(skip)]
     pub fast_blocks: f64,
-    #[serde(skip)]
     pub wear: Wear,
 }
 

@@ -7,7 +7,7 @@ use crate::ftl::{Operations, Placed};
 use crate::tournament::Tournament;
 
 /// Duration of each operation, in nanoseconds.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Times {
     /// Time to read a page.
     pub read_ns: u64,
@@ -27,8 +27,7 @@ pub struct Times {
 }
 
 /// Operations that a read interrupts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Suspend {
     /// None: a read waits for everything requested of the die before it.
     #[default]

@@ -6,8 +6,7 @@ use crate::theory;
 use crate::workload::{Part, Pattern, Workload};
 
 /// Whether a write ever waits for collection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fall {
     /// Background collection keeps up with the writes.
     Never,
@@ -18,7 +17,7 @@ pub enum Fall {
 }
 
 /// The write cliff of a device under uniform random writes.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Cliff {
     pub outcome: Fall,
     /// Raw ÷ visible − 1.
@@ -29,7 +28,7 @@ pub struct Cliff {
     pub effective_spare: f64,
     /// Bytes that can be overwritten before anything has to be moved.
     pub spare_bytes: u64,
-    /// Data written until the cliff, in visible capacities; null if it never comes.
+    /// Data written until the cliff, in visible capacities; `None` if it never comes.
     pub cliff_drive_fills: Option<f64>,
     /// Seconds until the cliff at the given rate, or at the device's maximum rate if that is lower.
     pub seconds_to_cliff: Option<f64>,
@@ -41,7 +40,7 @@ pub struct Cliff {
     pub iops_steady: f64,
     /// Page writes per second requested.
     pub iops_wanted: f64,
-    /// Smallest over-provisioning at which the requested rate holds after the cliff; null if no
+    /// Smallest over-provisioning at which the requested rate holds after the cliff; `None` if no
     /// amount of spare suffices.
     pub over_provisioning_needed: Option<f64>,
     /// Visible bytes of this device to use in order to reach that over-provisioning.
@@ -224,7 +223,7 @@ fn alpha_for_rate(device: &Device, iops: f64) -> Option<f64> {
 }
 
 /// Expected lifetime of a device.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Life {
     /// Years of 365.25 days until the average block has used up its P/E cycles.
     pub years: f64,

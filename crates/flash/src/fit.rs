@@ -15,7 +15,7 @@ pub struct Sample {
 }
 
 /// Properties of a drive inferred from a curve.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
     /// Bytes per second before the fall.
     pub fresh_bytes_per_s: f64,

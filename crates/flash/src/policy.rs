@@ -4,8 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// How a victim is chosen among the fully written blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
-#[serde(into = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
     /// The block with the fewest valid pages.
     Greedy,
@@ -36,12 +35,6 @@ impl FromStr for Policy {
             "cost-benefit" => Ok(Self::CostBenefit),
             _ => drawn().map(Self::Choices).ok_or_else(|| PolicyError { text: text.to_owned() }),
         }
-    }
-}
-
-impl From<Policy> for String {
-    fn from(policy: Policy) -> Self {
-        policy.to_string()
     }
 }
 

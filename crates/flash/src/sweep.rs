@@ -7,12 +7,12 @@ use crate::theory;
 use crate::workload::{Action, Workload};
 
 /// A point of a sweep.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
     pub over_provisioning: f64,
     pub policy: Policy,
     pub pages_per_block: u32,
-    /// Erases that a block may lag behind before its data is moved; null without wear levelling.
+    /// Erases that a block may lag behind before its data is moved; `None` without wear levelling.
     pub levelling: Option<u32>,
     /// Free blocks that only collection may use.
     pub reserve_blocks: u32,
@@ -21,12 +21,10 @@ pub struct Setting {
 }
 
 /// Results at one point of a sweep.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Swept {
-    #[serde(flatten)]
     pub setting: Setting,
     /// `exact` or `counts`.
-    #[schemars(extend("enum" = ["exact", "counts"]))]
     pub engine: &'static str,
     pub effective_spare: f64,
     pub wa: f64,

@@ -7,8 +7,7 @@ pub const VISIBLE: usize = 38;
 /// Pages that the host keeps writing while garbage is collected.
 const WRITTEN: usize = 30;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cell {
     /// Erased: can be programmed once.
     #[default]
@@ -16,12 +15,11 @@ pub enum Cell {
     /// Holds a page that has been overwritten since.
     Stale,
     /// Holds this page of the host.
-    #[serde(untagged)]
     Used(u8),
 }
 
 /// A picture of the blocks with the action that led to it.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     pub text: String,
     pub blocks: [[Cell; PAGES]; BLOCKS],

@@ -13,8 +13,6 @@ use crate::workload::{Action, Request};
 
 named! {
     /// Format of a trace.
-    #[derive(serde::Serialize, schemars::JsonSchema)]
-    #[serde(rename_all = "kebab-case")]
     Format {
         /// MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`; the
         /// timestamp is a Windows file time.
@@ -47,7 +45,7 @@ pub struct Recorded {
 }
 
 /// A line that could not be read.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadLine {
     /// Line number, from 1.
     pub line: u64,

@@ -5,6 +5,7 @@ mod axis;
 
 mod curve;
 mod device;
+mod earlier;
 mod ineffective;
 mod rates;
 mod report;
@@ -32,7 +33,7 @@ pub const VERB: Verb = Verb {
     run: |options, context| run(&FlashArgs::from_arg_matches(options)?, context),
     reports: true,
     finds_runs: true,
-    documents: report::documents::ALL,
+    documents: report::DOCUMENTS,
     ..Verb::PLAIN
 };
 

@@ -3,9 +3,11 @@
 use std::process::Command;
 
 use blockstone_testkit::{ScratchDir, blockstone_binary, run};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Turn, keeps_to_its_schema};
+
+const HOUR_NS: f64 = 3600e9;
 
 fn flash(arguments: &[&str]) -> Command {
     let mut command = Command::new(blockstone_binary());
@@ -28,7 +30,7 @@ fn a_simulation_carries_its_summary_and_repeats() {
         ["sim", "--raw", "20G", "--visible", "16G", "--drive-fills", "2", "--seed", "7"];
     let (one, two) = (document(&arguments), document(&arguments));
     assert_eq!(one, two, "the same seed gives the same bytes");
-    let summary = &one["summary"];
+    let summary = &one["tables"]["figures"][0];
     for key in
         ["wa", "wa_analytic", "effective_spare", "iops_fresh", "iops_steady", "cliff_drive_fills"]
     {
@@ -42,20 +44,40 @@ fn a_simulation_carries_its_summary_and_repeats() {
 fn every_verb_answers() {
     let _turn = Turn::beside();
     let sweep = document(&["sweep", "op=28,44", "pages-per-block=64"]);
-    assert_eq!(sweep["points"].as_array().unwrap().len(), 2);
-    assert!(sweep["points"][0]["wa_error"].as_f64().unwrap().abs() < 0.005, "{sweep:#}");
+    assert_eq!(sweep["tables"]["points"].as_array().unwrap().len(), 2);
+    assert!(
+        sweep["tables"]["points"][0]["wa_error_percent"].as_f64().unwrap().abs() < 0.5,
+        "{sweep:#}"
+    );
     let cliff =
         document(&["cliff", "--raw", "576G", "--format-level", "44%", "--write-rate", "50M"]);
-    let hours = cliff["summary"]["hours_to_cliff"].as_f64().unwrap();
+    let hours = cliff["tables"]["cliff"][0]["time_to_cliff_ns"].as_f64().unwrap() / HOUR_NS;
     assert!((hours - 176.0 * 1024.0 / 50.0 / 3600.0).abs() < 0.05, "{hours}");
     let life = document(&["life", "--write-rate", "50M", "--wa", "2", "--endurance", "3000"]);
-    assert!(life["summary"]["years"].as_f64().unwrap() > 0.1);
-    assert!(!document(&["explain"])["stories"].as_array().unwrap().is_empty());
+    assert!(life["tables"]["life"][0]["years"].as_f64().unwrap() > 0.1);
+    assert!(!document(&["explain"])["tables"]["steps"].as_array().unwrap().is_empty());
     let rows = run(&mut flash(&["sweep", "op=28,44", "--csv"]));
     assert!(rows.stdout.starts_with("over_provisioning,policy,"), "{}", rows.stdout);
     assert_eq!(rows.stdout.lines().count(), 3);
     let story = run(&mut flash(&["explain"]));
     assert!(story.stdout.contains("read-only"), "{}", story.stdout);
+}
+
+#[test]
+fn documents_of_version_1_are_printed_too() {
+    let _turn = Turn::beside();
+    let earlier = |arguments: &[&str]| run(flash(arguments).arg("--json=1")).json();
+    let cliff = earlier(&["cliff", "--write-rate", "1M", "--background", "30"]);
+    assert_eq!((&cliff["version"], &cliff["summary"]["outcome"]), (&json!(1), &json!("never")));
+    assert!(cliff["cliff"]["seconds_to_cliff"].is_null(), "{cliff:#}");
+    assert_eq!(cliff["tables"]["cliff"][0]["seconds_to_cliff"]["unmeasured"], "unknown");
+    let sweep = earlier(&["sweep", "op=28,44", "pages-per-block=64"]);
+    assert!(sweep["points"][0]["wa_error"].as_f64().unwrap().abs() < 0.005, "{sweep:#}");
+    assert!(sweep["points"][1]["levelling"].is_null() && sweep["tables"]["wear"].is_null());
+    let life = earlier(&["life", "--write-rate", "50M", "--wa", "2"]);
+    assert_eq!(life["summary"]["years"], life["life"]["years"]);
+    let steps = &earlier(&["explain"])["stories"][1]["steps"];
+    assert_eq!(steps[0]["blocks"][4], json!(vec!["free"; 10]));
 }
 
 #[test]
@@ -68,11 +90,11 @@ fn a_sweep_of_levelling_shows_even_wear_against_amplification() {
     let swept = document(&[&arguments[..], &load].concat());
     let wear = swept["tables"]["wear"].as_array().unwrap();
     let of = |row: usize, key: &str| wear[row][key].as_f64().unwrap();
-    assert_eq!((wear.len(), &wear[0]["levelling"]), (3, &Value::from("none")));
+    assert_eq!((wear.len(), &wear[0]["levelling"]), (3, &json!({ "unmeasured": "off" })));
     assert!(of(2, "erases_spread") < of(1, "erases_spread"), "{wear:#?}");
     assert!(of(2, "wa") > of(1, "wa") && of(2, "erases_mean") > of(1, "erases_mean"), "{wear:#?}");
-    assert_eq!(swept["points"][1]["levelling"], 30);
-    assert_eq!(swept["points"][1]["bad_blocks"], 0.01);
+    assert_eq!(wear[1]["levelling"], 30);
+    assert_eq!(swept["tables"]["points"][1]["bad_blocks"], 0.01);
     let text = std::fs::read_to_string(page).unwrap();
     assert!(text.contains("Even wear against write amplification"));
 }
@@ -80,21 +102,23 @@ fn a_sweep_of_levelling_shows_even_wear_against_amplification() {
 #[test]
 fn the_cliff_comes_never_at_some_time_or_the_rate_is_too_high() {
     let _turn = Turn::beside();
-    let summary =
-        |options: &[&str]| document(&[&["cliff"][..], options].concat())["summary"].clone();
+    let summary = |options: &[&str]| {
+        document(&[&["cliff"][..], options].concat())["tables"]["cliff"][0].clone()
+    };
     let never = summary(&["--write-rate", "1M", "--background", "30"]);
-    assert_eq!(never["outcome"], "never", "{never:#}");
-    assert!(never["cliff_after_s"].is_null() && never["hours_to_cliff"].is_null(), "{never:#}");
+    assert_eq!(never["outcome"], "no cliff", "{never:#}");
+    for key in ["time_to_cliff_ns", "cliff_drive_fills"] {
+        assert_eq!(never[key]["unmeasured"], "nothing happened", "{never:#}");
+    }
     let at = summary(&["--write-rate", "50M"]);
-    assert_eq!(at["outcome"], "at");
-    let seconds = at["cliff_after_s"].as_f64().unwrap();
-    assert!((seconds / 3600.0 / at["hours_to_cliff"].as_f64().unwrap() - 1.0).abs() < 1e-9);
+    assert_eq!(at["outcome"], "cliff");
+    let hours = at["time_to_cliff_ns"].as_f64().unwrap() / HOUR_NS;
+    assert!((hours - 176.0 * 1024.0 / 50.0 / 3600.0).abs() < 0.05, "{hours}");
     let size = ["--raw", "576GB", "--visible", "400GB"];
     let too_slow = summary(&[&size[..], &["--write-rate", "200MB"]].concat());
-    assert_eq!(too_slow["outcome"], "too-slow", "{too_slow:#}");
-    assert!(too_slow["cliff_after_s"].is_null());
+    assert_eq!(too_slow["outcome"], "rate too high", "{too_slow:#}");
     let earliest = 176e9 / (too_slow["iops_fresh"].as_f64().unwrap() * 4096.0) / 3600.0;
-    let hours = too_slow["hours_to_cliff"].as_f64().unwrap();
+    let hours = too_slow["time_to_cliff_ns"].as_f64().unwrap() / HOUR_NS;
     assert!((hours / earliest - 1.0).abs() < 0.01, "{hours} for {earliest}");
 }
 
@@ -103,7 +127,7 @@ fn gigabytes_are_those_of_data_sheets() {
     let _turn = Turn::beside();
     let of = |device: &[&str]| {
         let cliff = document(&[&["cliff", "--write-rate", "50MB"], device].concat());
-        cliff["cliff"]["over_provisioning"].as_f64().unwrap()
+        cliff["tables"]["cliff"][0]["over_provisioning"].as_f64().unwrap()
     };
     let sized = of(&["--raw", "1024GiB", "--visible", "960GB"]);
     let preset = of(&["--preset", "tlc"]);
@@ -175,14 +199,16 @@ fn throttled_writes_stand_beside_the_same_load_without() {
     let device = ["sim", "--raw", "6G", "--visible", "4G", "--collect", "atomic", "--reads", "50"];
     let load = ["--drive-fills", "2", "--throttle", "10000"];
     let both = document(&[&device[..], &load].concat());
-    let tail = |simulation: &Value, side: &str| {
-        simulation["latency"][side]["latency_ns_p999"].as_u64().unwrap()
+    let tail = |device: &str, side: &str| {
+        let mut rows = both["tables"]["latencies"].as_array().unwrap().iter();
+        let row = rows.find(|row| row["device"] == device && row["direction"] == side).unwrap();
+        row["latency_ns_p999"].as_u64().unwrap()
     };
-    let other = &both["unthrottled"];
-    assert!(both["throttled_writes"].as_u64() > Some(0) && other["throttled_writes"] == 0);
-    assert!(tail(&both, "read") < tail(other, "read"), "{both:#}");
-    assert!(tail(&both, "write") < tail(other, "write"), "{both:#}");
+    for side in ["read", "write"] {
+        assert!(tail("throttled", side) < tail("unthrottled", side), "{both:#}");
+    }
     let rates = both["tables"]["figures"].as_array().unwrap();
+    assert!(rates[0]["throttled_writes"].as_u64() > Some(0) && rates[1]["throttled_writes"] == 0);
     assert_eq!(
         (&rates[0]["device"], &rates[1]["device"]),
         (&"throttled".into(), &"unthrottled".into())
@@ -205,9 +231,9 @@ fn a_curve_of_fio_is_fitted() {
     std::fs::write(&log, (1..1000).map(line).collect::<Vec<_>>().concat()).unwrap();
     let visible = ["--raw", "140G", "--visible", "100G"];
     let fit = document(&[&["fit", log.to_str().unwrap()][..], &visible].concat());
-    let cliff = fit["summary"]["cliff_drive_fills"].as_f64().unwrap();
+    let cliff = fit["tables"]["fit"][0]["cliff_drive_fills"].as_f64().unwrap();
     assert!((cliff - 200.0 * 200_000.0 / 1024.0 / 1024.0 / 100.0).abs() < 0.05, "{fit:#}");
-    assert_eq!(fit["summary"]["is_settled"], true);
+    assert_eq!(fit["tables"]["fit"][0]["is_settled"], true);
 }
 
 #[test]
@@ -225,8 +251,8 @@ fn a_trace_is_replayed_and_its_bad_lines_are_counted() {
     let path = trace.to_str().unwrap();
     let device = ["--raw", "5G", "--visible", "4G", "--trace", path];
     let ran = document(&[&["sim"][..], &device].concat());
-    assert_eq!(ran["trace"]["requests"], 500);
-    assert_eq!(ran["trace"]["bad"][0]["line"], 501);
+    assert_eq!(ran["trace_requests"], 500);
+    assert_eq!(ran["tables"]["bad-lines"][0]["line"], 501);
     std::fs::write(&trace, text.replace("128166372", "9")).unwrap();
     let refused = run(flash(&["sim"]).args(device));
     assert_eq!(refused.code, Some(2));

@@ -1,7 +1,7 @@
 //! Counters of the work done, and the placement of a write.
 
 /// Work done since the beginning, in pages and blocks; cumulative.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Pages programmed for the host.
     pub host_pages: u64,

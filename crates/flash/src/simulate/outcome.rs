@@ -6,7 +6,7 @@ use super::Plan;
 use crate::ftl::{BlockMap, Config, Full, Totals};
 
 /// Measurements between two points of the run.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// End of the interval, in simulated nanoseconds of the whole device.
     pub t_ns: u64,
@@ -16,19 +16,18 @@ pub struct Point {
     pub iops: f64,
     /// Write requests per second.
     pub write_iops: f64,
-    /// Programs ÷ host pages; null without host pages.
+    /// Programs ÷ host pages; `None` without host pages.
     pub wa: Option<f64>,
     pub read: Option<Percentiles>,
     pub write: Option<Percentiles>,
     /// Smallest number of free blocks in any pool of any die.
     pub free_blocks: usize,
     /// Latencies in buckets an eighth of a doubling wide, as (bucket, requests).
-    #[serde(skip)]
     pub heat: Vec<(u16, u64)>,
 }
 
-/// Latency percentiles in nanoseconds; null if there are too few requests to bound them.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
+/// Latency percentiles in nanoseconds; `None` if there are too few requests to bound them.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Percentiles {
     /// Number of requests.
     pub count: u64,

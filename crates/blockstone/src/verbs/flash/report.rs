@@ -1,26 +1,28 @@
 //! Reports of the verbs of `flash`: each returns a [`Report`].
 
 mod charts;
-pub mod documents;
 mod explain;
 mod models;
+mod rows;
 mod sweep;
 #[cfg(test)]
 mod tests;
 mod words;
 
-use blockstone_base::row;
-use blockstone_base::table::{
-    Heading, Merge, Table, Text, column, count, happened, share, text, time,
-};
-use blockstone_base::table::{Measure, Row, ratio};
+use blockstone_base::table::{Heading, Rows as _, Table, Text};
 use blockstone_base::units::{thousands, three_digits};
-use blockstone_flash::simulate::{Outcome, Percentiles, Point};
+use blockstone_flash::simulate::Outcome;
 use blockstone_flash::trace::Trace;
 use blockstone_record::manifest::End;
-use blockstone_report::render::json;
+use blockstone_report::render::json::schema::{Document, Tables};
+use blockstone_report::report::Earlier;
 use blockstone_report::{Card, Headline, Report, Section, Tone, percent};
-use serde::Serialize;
+
+use super::earlier;
+use rows::{
+    BadLineRow, BlockRow, CliffRow, EraseRow, FigureRow, FitRow, LatencyRow, LifeRow, PageRow,
+    PointRow, ProgramRow, ProgramTimeRow, SimSummary, StepRow, SweepSummary, SweptRow, WearRow,
+};
 
 pub use explain::explain;
 pub use models::{cliff, fit, life};
@@ -28,13 +30,69 @@ pub use sweep::sweep;
 
 const DOCS: &str = "computed by a model; docs/flash.md lists its limits";
 
-/// Returns a report that consists only of its document.
-fn base_report(verb: &'static str, document: impl Serialize) -> Report {
+const SIM: &str = "flash-sim";
+const SWEEP: &str = "flash-sweep";
+const CLIFF: &str = "flash-cliff";
+const FIT: &str = "flash-fit";
+const LIFE: &str = "flash-life";
+const EXPLAIN: &str = "flash-explain";
+const VERSION: u32 = 2;
+
+/// Every document of `flash`.
+pub const DOCUMENTS: &[Document] = &[
+    document(
+        SIM,
+        "A simulated flash device",
+        SimSummary::COLUMNS,
+        &[&[
+            ("programs", ProgramRow::COLUMNS),
+            ("latencies", LatencyRow::COLUMNS),
+            ("figures", FigureRow::COLUMNS),
+            ("pages", PageRow::COLUMNS),
+            ("program-times", ProgramTimeRow::COLUMNS),
+            ("erases", EraseRow::COLUMNS),
+            ("over-time", PointRow::COLUMNS),
+            ("bad-lines", BadLineRow::COLUMNS),
+        ]],
+    ),
+    document(
+        SWEEP,
+        "Write amplification over parameters",
+        SweepSummary::COLUMNS,
+        &[&[("points", SweptRow::COLUMNS), ("wear", WearRow::COLUMNS)]],
+    ),
+    document(
+        CLIFF,
+        "When the write cliff comes, by formulas",
+        &[],
+        &[&[("cliff", CliffRow::COLUMNS)]],
+    ),
+    document(FIT, "What a measured curve of writes tells", &[], &[&[("fit", FitRow::COLUMNS)]]),
+    document(LIFE, "How long a device lives", &[], &[&[("life", LifeRow::COLUMNS)]]),
+    document(
+        EXPLAIN,
+        "Garbage collection, step by step",
+        &[],
+        &[&[("steps", StepRow::COLUMNS), ("blocks", BlockRow::COLUMNS)]],
+    ),
+];
+
+const fn document(
+    name: &'static str,
+    about: &'static str,
+    scalars: &'static [Heading],
+    tables: &'static [Tables],
+) -> Document {
+    Document::of_tables((name, VERSION), about, scalars, tables)
+}
+
+/// Returns a report without sections.
+fn base_report(verb: &'static str, earlier: Earlier) -> Report {
     Report {
         verb: verb.into(),
-        version: 1,
+        version: VERSION,
         notes: vec![DOCS.to_owned()],
-        document: json::keys(document),
+        earlier: Some(earlier),
         ..Report::default()
     }
 }
@@ -47,14 +105,17 @@ pub fn simulation(
     signal: Option<&str>,
 ) -> Report {
     let Some(&(_, first)) = outcomes.first() else { return Report::default() };
-    let beside = outcomes.get(1).map(|&(_, beside)| beside);
+    let programs = of_devices(outcomes, |device, outcome| vec![ProgramRow::of(device, outcome)]);
+    let programs = ProgramRow::table("programs", "", programs);
+    let latencies = of_devices(outcomes, LatencyRow::of);
+    let latencies = LatencyRow::table("latencies", "Latency in the last quarter", latencies);
     let mut sections = vec![
-        Section::new("figures", "Programs and erases").with([programs(outcomes)]),
-        Section::new("latency", "Latency in the last quarter").with([latencies(outcomes)]),
+        Section::new("figures", "Programs and erases").with([programs]),
+        Section::new("latency", "Latency in the last quarter").with([latencies]),
         charts::over_time(outcomes).with([words::extent(first)]),
         charts::distributions(outcomes),
         charts::blocks(outcomes),
-        Section::page("numbers", "All figures").with([figures(outcomes), points(outcomes)]),
+        Section::page("numbers", "All figures").with(numbers(outcomes)),
     ];
     sections.extend(trace.map(trace_section));
     sections.retain(|section| !section.blocks.is_empty());
@@ -65,8 +126,40 @@ pub fn simulation(
         sections,
         warnings: words::throttling(first).into_iter().collect(),
         end: End::by(signal),
-        ..base_report("flash-sim", documents::sim(first, beside, trace))
+        scalars: Some(SimSummary::table("sim", "Simulation", [SimSummary::of(first, trace)])),
+        ..base_report(SIM, earlier::sim)
     }
+}
+
+/// Returns rows of each device.
+fn of_devices<R: IntoIterator>(
+    outcomes: &[(&'static str, &Outcome)],
+    rows: impl Fn(&'static str, &Outcome) -> R,
+) -> Vec<R::Item> {
+    outcomes.iter().flat_map(|&(device, outcome)| rows(device, outcome)).collect()
+}
+
+/// Returns the tables of the page.
+fn numbers(outcomes: &[(&'static str, &Outcome)]) -> Vec<Table> {
+    let figures = outcomes.iter().map(|&(device, outcome)| FigureRow::of(device, outcome));
+    let pages = of_devices(outcomes, PageRow::of);
+    let times = outcomes.iter().take(1).flat_map(|(_, it)| &it.plan.device.times.program_ns);
+    let times =
+        times.zip(1..).map(|(&program_ns, page_type)| ProgramTimeRow { page_type, program_ns });
+    let erases = outcomes.iter().flat_map(|&(device, outcome)| {
+        let row = move |&(erases, blocks): &_| EraseRow { device, erases, blocks };
+        outcome.erases.iter().map(row)
+    });
+    let points = outcomes.iter().flat_map(|&(device, outcome)| {
+        outcome.points.iter().map(move |point| PointRow::of(device, point))
+    });
+    vec![
+        FigureRow::table("figures", "Figures", figures).record(),
+        PageRow::table("pages", "Pages and blocks", pages),
+        ProgramTimeRow::table("program-times", "Time to program a page", times),
+        EraseRow::table("erases", "Blocks by erases", erases),
+        PointRow::table("over-time", "The run over time", points),
+    ]
 }
 
 fn headline(outcome: &Outcome, trace: Option<&Trace>) -> Headline {
@@ -140,165 +233,6 @@ fn cards(device: &'static str, outcome: &Outcome) -> Vec<Card> {
     all.into_iter().flatten().map(named).collect()
 }
 
-const DEVICE: Heading =
-    text("device", "device", "Empty for the only one; else how it differs from the other.");
-
-const PROGRAMS: &[Heading] = &[
-    DEVICE,
-    share("host_share", "programmed by host", "Pages programmed for the host ÷ all, at the end."),
-    share("collected_share", "collection", "Likewise those that garbage collection moved."),
-    share("levelled_share", "wear levelling", "Likewise those that wear levelling moved."),
-    share("folded_share", "folding", "Likewise those folded out of blocks of fast pages."),
-    count("erases_mean", "erases per block", "Mean erases of a block over the whole run."),
-    count("erases_least", "least", "Of the block with the fewest."),
-    count("erases_most", "most", "Of the block with the most."),
-];
-
-/// Returns a table with the device in the first column, which is omitted for a single device.
-fn of_devices(
-    table: (&'static str, &'static str, &'static [Heading]),
-    outcomes: &[(&'static str, &Outcome)],
-    rows: impl Fn(&Outcome) -> Vec<Row>,
-) -> Table {
-    let (name, title, columns) = table;
-    let named = outcomes.len() > 1;
-    let mut table = Table::new(name, title, if named { columns } else { &columns[1..] });
-    for (device, outcome) in outcomes {
-        for mut row in rows(outcome) {
-            if named {
-                row.cells.insert(0, (*device).into());
-            }
-            table.push(row);
-        }
-    }
-    table
-}
-
-/// Table of the reasons for which pages were programmed, and how evenly blocks wear.
-fn programs(outcomes: &[(&'static str, &Outcome)]) -> Table {
-    let table = of_devices(("programs", "", PROGRAMS), outcomes, |outcome| {
-        let pages = outcome.steady.totals;
-        let part = |count: u64| count as f64 / pages.programs().max(1) as f64;
-        let blocks: u64 = outcome.erases.iter().map(|(_, count)| count).sum();
-        let sum: u64 = outcome.erases.iter().map(|(n, count)| u64::from(*n) * count).sum();
-        let end = |end: Option<&(u32, u64)>| end.map(|(erases, _)| *erases);
-        vec![row![
-            part(pages.host_pages),
-            part(pages.collected_pages),
-            part(pages.levelled_pages),
-            part(pages.folded_pages),
-            sum as f64 / blocks.max(1) as f64,
-            end(outcome.erases.first()),
-            end(outcome.erases.last())
-        ]]
-    });
-    if outcomes.len() > 1 { table } else { table.record() }
-}
-
-const LATENCIES: &[Heading] = &[
-    DEVICE,
-    text("direction", "requests", "What the host asked for."),
-    count("requests", "count", "Requests in the last quarter."),
-    time("latency_ns_mean", "mean", "From arrival to completion."),
-    time("latency_ns_p50", "p50", "Half of the requests are faster."),
-    time("latency_ns_p99", "p99", "99 of 100 are faster."),
-    time("latency_ns_p999", "p99.9", "999 of 1,000 are faster."),
-    time("latency_ns_p9999", "p99.99", "9,999 of 10,000 are faster."),
-    time("latency_ns_max", "max", "The longest."),
-];
-
-fn latencies(outcomes: &[(&'static str, &Outcome)]) -> Table {
-    let table = ("latencies", "Latency in the last quarter", LATENCIES);
-    of_devices(table, outcomes, |outcome| {
-        let sides = [("read", &outcome.steady.reads), ("write", &outcome.steady.writes)];
-        let row = |(side, histogram)| {
-            let l = Percentiles::of(histogram)?;
-            let [p50, p99, p999, p9999] =
-                [l.latency_ns_p50, l.latency_ns_p99, l.latency_ns_p999, l.latency_ns_p9999]
-                    .map(happened);
-            Some(row![side, l.count, l.latency_ns_mean, p50, p99, p999, p9999, l.latency_ns_max])
-        };
-        sides.into_iter().filter_map(row).collect()
-    })
-}
-
-const FIGURES: &[Heading] = &[
-    DEVICE,
-    share("over_provisioning", "over-provisioning", "Raw ÷ visible − 1."),
-    share("spare_factor", "spare factor", "The part of the raw capacity that is spare."),
-    share("effective_spare", "effective spare", "Spare ÷ usable capacity, without reserves."),
-    count("iops_fresh", "fresh IOPS", "Requests per second before anything was moved."),
-    count("iops_steady", "steady IOPS", "Requests per second in the last quarter."),
-    count("iops_steady_analytic", "formula", "The same by formula."),
-    ratio("wa", "WA", "Programs ÷ host pages in the last quarter."),
-    ratio("wa_analytic", "formula", "The same by formula."),
-    count("wa_error_percent", "error, %", "Simulated − formula, of the formula."),
-    count("cliff_drive_fills", "cliff", "Drive fills until a write first waited for collection."),
-    count("cliff_drive_fills_analytic", "arithmetic", "The same: spare ÷ visible."),
-    text("engine", "engine", "How pages were tracked."),
-    count("blocks", "blocks", "Blocks simulated."),
-    column("block_bytes", "of", Measure::Bytes, Merge::Last, "Size of a block."),
-    time("elapsed_ns", "time", "Simulated time."),
-];
-
-/// Table of all figures that summarize a simulation.
-fn figures(outcomes: &[(&'static str, &Outcome)]) -> Table {
-    let table = of_devices(("figures", "Figures", FIGURES), outcomes, |outcome| {
-        let device = &outcome.plan.device;
-        let pages = u64::from(outcome.config.pages_per_block);
-        vec![row![
-            device.over_provisioning(),
-            device.spare_factor(),
-            outcome.effective_spare(),
-            outcome.iops_fresh,
-            outcome.steady.iops,
-            outcome.iops_analytic,
-            outcome.steady.wa,
-            outcome.wa_analytic,
-            outcome.wa_error().map(|error| error * 100.0),
-            outcome.cliff_drive_fills,
-            outcome.cliff_drive_fills_analytic,
-            outcome.engine,
-            outcome.config.blocks() as f64,
-            pages * u64::from(device.page_bytes),
-            outcome.elapsed_ns
-        ]]
-    });
-    table.record()
-}
-
-const POINTS: &[Heading] = &[
-    DEVICE,
-    count("drive_fills", "drive fills", "Written by the host until here, in visible capacities."),
-    time("t_ns", "time", "Simulated time until here."),
-    count("iops", "IOPS", "Requests per second since the row before."),
-    count("write_iops", "write IOPS", "Write requests per second."),
-    ratio("wa", "WA", "Programs ÷ host pages."),
-    time("read_latency_ns_p99", "read p99", "99 of 100 reads are faster."),
-    time("write_latency_ns_p99", "write p99", "99 of 100 writes are faster."),
-    count("free_blocks", "free blocks", "Fewest erased blocks that a die has."),
-];
-
-/// Table of the run over time.
-fn points(outcomes: &[(&'static str, &Outcome)]) -> Table {
-    of_devices(("over-time", "The run over time", POINTS), outcomes, |outcome| {
-        let row = |point: &Point| {
-            let p99 =
-                |latency: Option<Percentiles>| happened(latency.and_then(|l| l.latency_ns_p99));
-            let Point { drive_fills, t_ns, iops, write_iops, wa, read, write, free_blocks, .. } =
-                *point;
-            let free_blocks = free_blocks as u64;
-            row![drive_fills, t_ns, iops, write_iops, wa, p99(read), p99(write), free_blocks]
-        };
-        outcome.points.iter().map(row).collect()
-    })
-}
-
-const BAD_LINES: &[Heading] = &[
-    count("line", "line", "Of the file, from 1."),
-    text("why", "reason", "What is wrong with it."),
-];
-
 /// Describes the trace that was replayed, and lists lines that could not be read.
 fn trace_section(trace: &Trace) -> Section {
     let requests = thousands(trace.requests.len() as i64);
@@ -307,7 +241,7 @@ fn trace_section(trace: &Trace) -> Section {
     if trace.bad_lines > 0 {
         text.extend(["; ", &thousands(trace.bad_lines as i64), " could not be read"]);
     }
-    let bad = trace.bad.iter().map(|line| row![line.line, &line.why]);
-    let bad = Table::new("bad-lines", "", BAD_LINES).on_screen(5).with(bad);
+    let bad = trace.bad.iter().map(|bad| BadLineRow { line: bad.line, why: bad.why.clone() });
+    let bad = BadLineRow::table("bad-lines", "", bad).on_screen(5);
     Section::new("trace", "").with([text]).with([bad])
 }

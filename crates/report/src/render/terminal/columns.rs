@@ -51,7 +51,8 @@ impl Columns {
         for (index, (cell, align)) in row.iter().enumerate() {
             let blanks = " ".repeat(widths[index] - visible_width(cell));
             // An empty column takes no gap either.
-            let gap = if index == 0 || widths[index] == 0 { "" } else { "  " };
+            let is_first = widths[..index].iter().all(|width| *width == 0);
+            let gap = if is_first || widths[index] == 0 { "" } else { "  " };
             line.push_str(gap);
             match align {
                 Align::Left => line.extend([cell.as_str(), &blanks]),

@@ -1,23 +1,13 @@
 //! Explanation of garbage collection, step by step on a device small enough to draw.
 
-use blockstone_base::table::{Heading, Table, Value, count, text};
+use blockstone_base::table::Rows as _;
 use blockstone_flash::toy::{BLOCKS, Cell, PAGES, Step};
 use blockstone_report::render::terminal::Style;
 use blockstone_report::{Block, Detail, Report, Section};
 
-use super::{base_report, documents};
-
-const STEPS: &[Heading] = &[
-    text("story", "story", "With or without garbage collection."),
-    count("step", "step", "From 1."),
-    text("text", "what happens", "In sentences."),
-    count("host_pages", "host pages", "Pages written by the host so far."),
-    count("programs", "programs", "Pages programmed so far."),
-    count("erases", "erases", "Blocks erased so far."),
-    count("used_pages", "used", "Pages in use."),
-    count("stale_pages", "stale", "Pages whose content was overwritten."),
-    count("free_pages", "free", "Erased pages."),
-];
+use super::super::earlier;
+use super::rows::{BlockRow, StepRow};
+use super::{EXPLAIN, base_report};
 
 /// Explanation of why program times differ by page and by bits per cell.
 const CELLS: &str = "A cell stores charge. With one bit (SLC), one threshold tells its two levels \
@@ -28,7 +18,7 @@ const CELLS: &str = "A cell stores charge. With one bit (SLC), one threshold tel
 
 /// Returns a report of the stories by title. The terminal draws them in its colours.
 pub fn explain(stories: &[(&'static str, &[Step])], style: &Style) -> Report {
-    let mut steps = Table::new("steps", "The steps in numbers", STEPS);
+    let (mut steps, mut drawn) = (Vec::new(), Vec::new());
     let mut sections = Vec::new();
     let plain = Style { color: false, ..*style };
     for (index, &(title, story)) in stories.iter().enumerate() {
@@ -38,23 +28,17 @@ pub fn explain(stories: &[(&'static str, &[Step])], style: &Style) -> Report {
             let section = Section::new(format!("{name}-{}", index + 1), title).detail(detail);
             sections.push(section.with(story.iter().enumerate().flat_map(|it| blocks(it, style))));
         }
-        for (number, step) in story.iter().enumerate() {
-            let mut row: Vec<Value> = vec![title.into(), (number as f64 + 1.0).into()];
-            row.push(step.text.as_str().into());
-            row.extend([step.host_pages, step.programs, step.erases].map(|n| f64::from(n).into()));
-            let shares = [step.used_pages, step.stale_pages, step.free_pages];
-            row.extend(shares.map(|pages| Value::from(pages as f64)));
-            steps.push(row);
+        for (step, number) in story.iter().zip(1..) {
+            steps.push(StepRow::of(title, number, step));
+            drawn.extend(BlockRow::of(title, number, step));
         }
     }
+    let steps = StepRow::table("steps", "The steps in numbers", steps);
+    let drawn = BlockRow::table("blocks", "The blocks after each step", drawn);
     sections.push(Section::new("cells", "Bits in a cell").with([CELLS.to_owned()]));
-    sections.push(Section::page("steps", "In numbers").with([steps]));
+    sections.push(Section::page("steps", "In numbers").with([steps, drawn]));
     let legend = "12 a page in use, ×× stale, ·· erased".to_owned();
-    Report {
-        sections,
-        notes: vec![legend],
-        ..base_report("flash-explain", documents::explain(stories))
-    }
+    Report { sections, notes: vec![legend], ..base_report(EXPLAIN, earlier::explain) }
 }
 
 fn blocks((index, step): (usize, &Step), style: &Style) -> [Block; 3] {

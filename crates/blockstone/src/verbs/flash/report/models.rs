@@ -1,71 +1,26 @@
 //! Reports of results by formula: the cliff, a fit, a lifetime.
 
-use blockstone_base::row;
-use blockstone_base::table::{Heading, Measure, Merge, Table, column, count, flow, ratio};
-use blockstone_base::table::{share, text};
+use blockstone_base::table::{Measure, Rows as _, Table};
 use blockstone_base::units::{Bytes, three_digits};
 use blockstone_flash::estimate::{Cliff, Fall, Life};
 use blockstone_flash::fit::{Fit, Sample};
 use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
+use blockstone_report::report::Earlier;
 use blockstone_report::{Card, Headline, Report, Section, Tone, percent};
 
-use super::{base_report, documents, words};
+use super::super::earlier;
+use super::rows::{CliffRow, FitRow, LifeRow};
+use super::{CLIFF, FIT, LIFE, base_report, words};
 
 /// Returns a report of one row of figures: cards for people, the row for scripts.
-fn of_one_row(verb: &'static str, document: impl serde::Serialize, table: Table) -> Report {
-    let section = Section::page("figures", "All figures").with([table]);
-    Report { sections: vec![section], ..base_report(verb, document) }
+fn of_one_row(verb: &'static str, earlier: Earlier, table: Table) -> Report {
+    let section = Section::page("figures", "All figures").with([table.record()]);
+    Report { sections: vec![section], ..base_report(verb, earlier) }
 }
-
-const CLIFF: &[Heading] = &[
-    share("over_provisioning", "over-provisioning", "Raw ÷ visible − 1."),
-    share("spare_factor", "spare factor", "The part of the raw capacity that is spare."),
-    share("effective_spare", "effective spare", "The same after reserves, of what is usable."),
-    column("spare_bytes", "spare", Measure::Bytes, Merge::Last, "Bytes until the cliff."),
-    count("cliff_drive_fills", "drive fills to the cliff", "The same in visible capacities."),
-    count("seconds_to_cliff", "seconds to the cliff", "At the given rate, if the device takes it."),
-    ratio("wa", "write amplification", "After the cliff, or in the long run, by formula."),
-    count("iops_fresh", "IOPS before", "Writes of a page per second before the cliff."),
-    count("iops_steady", "IOPS after", "Writes of a page per second after the cliff."),
-    count("iops_wanted", "IOPS required", "Writes of a page per second at the given rate."),
-    share(
-        "over_provisioning_needed",
-        "over-provisioning needed",
-        "To sustain this rate after the cliff.",
-    ),
-    column(
-        "visible_bytes_needed",
-        "use at most",
-        Measure::Bytes,
-        Merge::Last,
-        "To sustain this rate after the cliff.",
-    ),
-    text("outcome", "outcome", "never, at, or too-slow: the fresh device does not take this rate."),
-];
 
 /// Returns the report of a cliff: when it comes, and the rates before and after it.
 pub fn cliff(cliff: &Cliff) -> Report {
-    let outcome = match cliff.outcome {
-        Fall::Never => "never",
-        Fall::At => "at",
-        Fall::TooSlow => "too-slow",
-    };
-    let row = row![
-        cliff.over_provisioning,
-        cliff.spare_factor,
-        cliff.effective_spare,
-        cliff.spare_bytes,
-        cliff.cliff_drive_fills,
-        cliff.seconds_to_cliff,
-        cliff.wa,
-        cliff.iops_fresh,
-        cliff.iops_steady,
-        cliff.iops_wanted,
-        cliff.over_provisioning_needed,
-        cliff.visible_bytes_needed,
-        outcome
-    ];
-    let table = Table::new("cliff", "", CLIFF).record().with([row]);
+    let table = CliffRow::table("cliff", "", [CliffRow::of(cliff)]);
     let (text, tone) = verdict(cliff);
     let spare = format!(
         "spare factor {}, effective {}",
@@ -104,7 +59,7 @@ pub fn cliff(cliff: &Cliff) -> Report {
         share_card("over_provisioning_needed", "needed for this", needed, note)
     }));
     let headline = Headline { text: text.to_owned(), tone, ..Headline::default() };
-    let mut report = of_one_row("flash-cliff", documents::cliff(cliff), table);
+    let mut report = of_one_row(CLIFF, earlier::cliff, table);
     report.sections.insert(0, Section::page("rates", "Rates").with([rates(cliff)]));
     Report { headline, cards, ..report }
 }
@@ -164,20 +119,6 @@ fn share_card(name: &'static str, title: &'static str, share: f64, source: Strin
     Card::exact(name, title, share * 100.0, "%").source(source)
 }
 
-const FIT: &[Heading] = &[
-    count("drive_fills", "drive fills", "Written in all, in visible capacities."),
-    flow("fresh_bytes_per_s", "at first", "Before the fall."),
-    flow("last_bytes_per_s", "at the end", "At the end of the curve."),
-    text("fell", "fell", "Whether the rate fell by more than 15 %."),
-    count("cliff_drive_fills", "cliff", "Written when it fell, in visible capacities."),
-    share("over_provisioning_of_cliff", "over-provisioning", "From where it fell."),
-    ratio("wa", "write amplification", "From how far it fell."),
-    share("effective_spare", "effective spare", "From that, by formula."),
-    text("is_settled", "preconditioned", "Whether the end passes SNIA's steady-state test."),
-    count("settled_from_drive_fills", "since", "From when on, in drive fills."),
-    count("drive_fills_missing", "drive fills missing", "Until it is preconditioned."),
-];
-
 /// Maximum number of points in the chart.
 const POINTS: usize = 300;
 
@@ -188,21 +129,7 @@ pub fn fit(
     (samples, visible_bytes): (&[Sample], u64),
     warning: Option<String>,
 ) -> Report {
-    let yes = |yes: bool| if yes { "yes" } else { "no" };
-    let row = row![
-        fit.drive_fills,
-        fit.fresh_bytes_per_s,
-        fit.last_bytes_per_s,
-        yes(fit.fell),
-        fit.cliff_drive_fills,
-        fit.over_provisioning_of_cliff,
-        fit.wa,
-        fit.effective_spare,
-        yes(fit.is_settled),
-        fit.settled_from_drive_fills,
-        fit.drive_fills_missing
-    ];
-    let table = Table::new("fit", "", FIT).record().with([row]);
+    let table = FitRow::table("fit", "", [FitRow::of(fit)]);
     let mbps = |bytes: f64| bytes / 1e6;
     let mut cards = vec![
         Card::exact("drive_fills", "written", fit.drive_fills, "drive fills"),
@@ -232,7 +159,7 @@ pub fn fit(
     let fell = if fit.fell { "" } else { "the rate never fell; " };
     let tone = if fit.is_settled { Tone::Plain } else { Tone::Warning };
     let headline = Headline { text: format!("{fell}{settled}"), tone, ..Headline::default() };
-    let mut report = of_one_row("flash-fit", documents::fit(fit), table);
+    let mut report = of_one_row(FIT, earlier::fit, table);
     report.notes.insert(0, format!("preconditioned: {test}"));
     let chart = curve(fit, samples, visible_bytes);
     report.sections.insert(0, Section::page("curve", "The curve").with([chart]));
@@ -259,18 +186,8 @@ fn curve(fit: &Fit, samples: &[Sample], visible_bytes: u64) -> Chart {
     chart.level(fit.last_bytes_per_s, "at the end").wide(300)
 }
 
-const LIFE: &[Heading] = &[
-    count("years", "years", "Years until the mean block reaches its program/erase cycles."),
-    column("host_bytes", "host writes", Measure::Bytes, Merge::Last, "Until then."),
-    count("drive_writes_per_day", "drive writes per day", "For five years."),
-    ratio("wa", "write amplification", "Programs ÷ host pages."),
-    count("erases_per_day", "erases per day", "Of the mean block."),
-];
-
 pub fn life(life: &Life) -> Report {
-    let row =
-        row![life.years, life.host_bytes, life.drive_writes_per_day, life.wa, life.erases_per_day];
-    let table = Table::new("life", "", LIFE).record().with([row]);
+    let table = LifeRow::table("life", "", [LifeRow::of(life)]);
     let cards = vec![
         Card::exact("years", "lifetime", life.years, "years")
             .source("until the mean block is worn out"),
@@ -280,5 +197,5 @@ pub fn life(life: &Life) -> Report {
         Card::exact("wa", "write amplification", life.wa, "×"),
         Card::exact("erases_per_day", "erases per block", life.erases_per_day, "per day"),
     ];
-    Report { cards, ..of_one_row("flash-life", documents::life(life), table) }
+    Report { cards, ..of_one_row(LIFE, earlier::life, table) }
 }

@@ -2,116 +2,47 @@
 
 use std::collections::BTreeSet;
 
-use blockstone_base::row;
-use blockstone_base::table::{Heading, Measure, Row, Table, count, ratio, share, text};
+use blockstone_base::table::{Measure, Rows as _};
 use blockstone_flash::sweep::{Setting, Swept};
 use blockstone_record::manifest::End;
 use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
-use blockstone_report::{Report, Section, percent};
+use blockstone_report::{Detail, Report, Section, percent};
 
-use super::{base_report, documents};
-
-const POINTS: &[Heading] = &[
-    share("over_provisioning", "OP", "Raw ÷ visible − 1."),
-    text("policy", "policy", "How the block to collect is chosen."),
-    count("pages_per_block", "pages/block", "Pages of a block."),
-    share("effective_spare", "spare", "The part of the usable capacity that is spare."),
-    ratio("wa", "WA", "Programs ÷ host pages, simulated."),
-    ratio("wa_analytic", "formula", "The same by formula."),
-    count("wa_error_percent", "error, %", "Simulated − formula, of the formula."),
-    count("iops_steady", "steady IOPS", "Writes of a page per second that the device sustains."),
-    text("engine", "engine", "How pages were tracked."),
-];
-
-/// Returns the value of a column that is shown only if it varies.
-type Of = fn(&Setting) -> f64;
-
-const RESERVE: Heading = count("reserve_blocks", "reserve", "Free blocks kept for collection.");
-const BAD: Heading = share("bad_blocks", "bad blocks", "The part of the blocks that is bad.");
-
-const WEAR: &[Heading] = &[
-    text("levelling", "levelling", "Erases that a block may lag behind."),
-    share("over_provisioning", "OP", "Raw ÷ visible − 1."),
-    text("policy", "policy", "How the block to collect is chosen."),
-    count("pages_per_block", "pages/block", "Pages of a block."),
-    count("erases_least", "least erases", "Of the block with the fewest, over the whole run."),
-    count("erases_mean", "mean", "Of the mean block."),
-    count("erases_most", "most", "Of the block with the most."),
-    count("erases_spread", "spread", "Most − least."),
-    ratio("wa", "WA", "Programs ÷ host pages."),
-    share("levelled_share", "moved to level", "Pages that wear levelling moved ÷ all programs."),
-];
+use super::super::earlier;
+use super::rows::{SweepSummary, SweptRow, WearRow};
+use super::{SWEEP, base_report};
 
 /// Returns the report of a sweep, with the write rate that the device of the command line would
 /// sustain.
 pub fn sweep(points: &[Swept], iops: &[Option<f64>], seed: u64, signal: Option<&str>) -> Report {
-    let is_varied = |of: fn(&Setting) -> bool| points.iter().any(|point| of(&point.setting));
-    let levels = is_varied(|setting| setting.levelling.is_some());
-    let mut extra: Vec<(Heading, Of)> = Vec::new();
-    if is_varied(|setting| setting.reserve_blocks != 1) {
-        extra.push((RESERVE, |setting| setting.reserve_blocks.into()));
-    }
-    if is_varied(|setting| setting.bad_blocks > 0.0) {
-        extra.push((BAD, |setting| setting.bad_blocks));
-    }
-    let rows = points.iter().zip(iops).map(|(point, iops)| {
-        let Setting { over_provisioning, policy, pages_per_block, .. } = point.setting;
-        let (policy, error) = (policy.to_string(), point.wa_error.map(|error| error * 100.0));
-        let mut row: Row = row![
-            over_provisioning,
-            policy,
-            pages_per_block,
-            point.effective_spare,
-            point.wa,
-            point.wa_analytic,
-            error,
-            *iops,
-            point.engine
-        ];
-        row.cells.extend(extra.iter().map(|(_, of)| of(&point.setting).into()));
-        row
-    });
-    let headings: Vec<Heading> =
-        POINTS.iter().cloned().chain(extra.iter().map(|(heading, _)| heading.clone())).collect();
-    let table = Table::new("points", "", headings).with(rows);
+    let rows = points.iter().zip(iops).map(|(point, iops)| SweptRow::of(point, *iops));
+    let table = SweptRow::table("points", "", rows);
     let mut sections = vec![Section::new("points", "").with([table])];
-    if levels {
-        let wear = Section::new("wear", "Wear levelling").about(
+    let wear = WearRow::table("wear", "", points.iter().map(WearRow::of));
+    let wear = Section::new("wear", "Wear levelling").with([wear]);
+    sections.push(if points.iter().any(|point| point.setting.levelling.is_some()) {
+        wear.with([against_spread(points)]).about(
             "The fewer erases a block may lag behind, the more evenly blocks wear, and the more \
              data is moved for it, which wears them all.",
-        );
-        sections.push(wear.with([wear_table(points)]).with([against_spread(points)]));
-    }
+        )
+    } else {
+        Section { heading: "Wear".into(), ..wear }.detail(Detail::Page)
+    });
     sections.push(Section::new("curve", "").with([against_formula(points)]));
     Report {
         sections,
         end: End::by(signal),
-        ..base_report("flash-sweep", documents::sweep(points, iops, seed))
+        scalars: Some(SweepSummary::table(
+            "sweep",
+            "Sweep",
+            [SweepSummary { seed: seed.to_string() }],
+        )),
+        ..base_report(SWEEP, earlier::sweep)
     }
 }
 
 fn spread(point: &Swept) -> u32 {
     point.erases_most - point.erases_least
-}
-
-fn wear_table(points: &[Swept]) -> Table {
-    let row = |point: &Swept| {
-        let Setting { over_provisioning, policy, pages_per_block, levelling, .. } = point.setting;
-        let levelling = levelling.map_or_else(|| "none".to_owned(), |erases| erases.to_string());
-        row![
-            levelling,
-            over_provisioning,
-            policy.to_string(),
-            pages_per_block,
-            point.erases_least,
-            point.erases_mean,
-            point.erases_most,
-            spread(point),
-            point.wa,
-            point.levelled_share
-        ]
-    };
-    Table::new("wear", "", WEAR).with(points.iter().map(row))
 }
 
 /// Chart of the gain and the cost of wear levelling: a line for all points that differ only in the

@@ -44,19 +44,30 @@ fn chart_names(report: &Report) -> Vec<String> {
 fn the_document_has_its_figures_and_keeps_to_the_schema() {
     let outcome = outcome(0.0);
     let document = json::document(&simulation(&[("", &outcome)], None, None));
+    let figures = &document["tables"]["figures"][0];
     for key in
         ["wa", "wa_analytic", "effective_spare", "iops_fresh", "iops_steady", "cliff_drive_fills"]
     {
-        assert!(document["summary"].get(key).is_some(), "{key}");
+        assert!(figures.get(key).is_some(), "{key}: {figures:#}");
     }
     crate::testing::keeps_to_its_schema(&document);
-    let points = document["points"].as_array().unwrap().len();
+    let points = document["tables"]["over-time"].as_array().unwrap().len();
     assert!(points > 30);
-    assert_eq!(document["tables"]["over-time"].as_array().unwrap().len(), points);
-    let document = json::document(&two(&outcome, &outcome));
+    let earlier = json::earlier(&simulation(&[("", &outcome)], None, None));
+    assert_eq!(earlier["points"].as_array().unwrap().len(), points);
+    let report = two(&outcome, &outcome);
+    let document = json::document(&report);
     crate::testing::keeps_to_its_schema(&document);
-    assert_eq!(document["active"]["summary"], document["summary"]);
-    assert_eq!(document["active"]["schema"], "blockstone.flash-sim/1");
+    let devices: Vec<_> = document["tables"]["figures"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| &row["device"])
+        .collect();
+    assert_eq!(devices, ["background", "active"]);
+    let earlier = json::earlier(&report);
+    assert_eq!(earlier["active"]["summary"], earlier["summary"]);
+    assert_eq!(earlier["active"]["schema"], "blockstone.flash-sim/1");
 }
 
 #[test]
