@@ -1,7 +1,7 @@
 //! A table as text: names and values of a single row, or rows below headings, as wide as the
 //! terminal.
 
-use blockstone_base::table::{Heading, Measure, Row, Shape, Table, Value};
+use blockstone_base::table::{Heading, Measure, Missing, Row, Shape, Table, Value};
 
 use super::columns::{Columns, visible_width, wrap};
 use super::{Style, more};
@@ -141,7 +141,7 @@ struct Plan<'a> {
 impl<'a> Plan<'a> {
     fn of(table: &'a Table, rows: &'a [&'a Row], style: &Style) -> Self {
         let widths = Widths::of(table, rows, style);
-        let shown = (0..table.columns.len()).collect();
+        let shown = (0..table.columns.len()).filter(|&index| !is_blank(table, index)).collect();
         let (folded, prose) = (Vec::new(), Vec::new());
         let (text_width, reasons) = (usize::MAX, Reasons::Beside);
         let mut plan = Self { table, rows, shown, folded, prose, text_width, reasons };
@@ -193,6 +193,9 @@ impl<'a> Plan<'a> {
     }
 
     fn lines(&self, style: &Style) -> Vec<String> {
+        if let ([name], [sentence], []) = (&self.shown[..], &self.prose[..], &self.folded[..]) {
+            return self.list(*name, *sentence, style);
+        }
         let mut columns = Columns::new(2);
         let measure = |index: usize| self.table.columns[index].measure;
         let is_number = |index| !matches!(measure(index), Measure::Text | Measure::Flag);
@@ -226,6 +229,17 @@ impl<'a> Plan<'a> {
         all
     }
 
+    /// Lays out names and sentences as a list, in which headings would say nothing.
+    fn list(&self, name: usize, sentence: usize, style: &Style) -> Vec<String> {
+        let item = |row: &&Row| {
+            let [name, sentence] =
+                [name, sentence].map(|index| cell(self.table, row, index, style));
+            let lines = wrap(&format!("{name}: {sentence}"), style.width, 2, 4);
+            lines.into_iter().chain(reason(row).map(|reason| format!("    {reason}")))
+        };
+        self.rows.iter().flat_map(item).collect()
+    }
+
     fn cell(&self, row: &Row, index: usize, style: &Style) -> String {
         match &row[index] {
             Value::Text(text) => format::short(text, self.text_width),
@@ -242,6 +256,12 @@ impl<'a> Plan<'a> {
         let lines = joined(self.folded.iter().map(pair), style.width.saturating_sub(2));
         lines.into_iter().map(|line| format!("  {line}")).collect()
     }
+}
+
+/// Returns whether nothing happened in any row that a column could describe.
+fn is_blank(table: &Table, index: usize) -> bool {
+    let is_nothing = |row: &Row| matches!(row[index], Value::Missing(Missing::Nothing));
+    !table.columns[index].is_answer && !table.rows.is_empty() && table.rows.iter().all(is_nothing)
 }
 
 /// Returns the number of columns that name a row: its texts before the first number; one if all are
@@ -368,6 +388,32 @@ mod tests {
         let below = narrow.iter().skip_while(|line| !line.contains("direct")).skip(1);
         let below: Vec<&str> = below.map(|line| line.trim()).collect();
         assert_eq!(below.join(" "), why);
+    }
+
+    #[test]
+    fn names_with_sentences_are_a_list_where_they_do_not_fit_side_by_side() {
+        let columns = vec![text("class", "class", ""), text("evidence", "evidence", "").prose()];
+        let mut table = Table::new("classes", "", columns);
+        table.push([Value::from("flat"), "a flush takes as long after no write as after 4".into()]);
+        let shown = |width| lines(&table, false, &style(width));
+        assert_eq!(shown(80)[0].split_whitespace().collect::<Vec<_>>(), ["class", "evidence"]);
+        assert_eq!(
+            shown(40),
+            ["  flat: a flush takes as long after no", "    write as after 4"],
+            "headings say nothing there"
+        );
+    }
+
+    #[test]
+    fn a_column_that_could_describe_nothing_is_left_out() {
+        let columns =
+            vec![text("name", "name", ""), count("reads", "reads", ""), flow("b", "b", "")];
+        let mut table = Table::new("io", "", columns);
+        let nothing = || Value::Missing(Missing::Nothing);
+        table.push([Value::from("x"), nothing(), Value::Missing(Missing::Unknown)]);
+        table.push([Value::from("y"), nothing(), nothing()]);
+        let text = lines(&table, true, &style(80)).join("\n");
+        assert!(!text.contains("reads") && text.contains(" b"), "{text}");
     }
 
     #[test]
