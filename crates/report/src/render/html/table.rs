@@ -55,7 +55,7 @@ struct Line {
 #[derive(Serialize)]
 struct Cell {
     text: String,
-    /// `t` for words, `m` for a missing value.
+    /// `t` for words, `m` for a missing value, `t m` for one in a column of words.
     class: &'static str,
     /// Reason why it is missing, or its interval.
     title: String,
@@ -78,7 +78,7 @@ pub fn grid(table: &Table, index: usize, timeline: Option<&Timeline>) -> Grid {
     let column = |column: &Heading| Column {
         heading: column.heading.to_string(),
         doc: column.doc.to_string(),
-        text: column.measure == Measure::Text,
+        text: is_text(column.measure),
     };
     Grid {
         id: format!("table-{}", table.name),
@@ -111,6 +111,11 @@ fn line(table: &Table, row: &Row) -> Line {
     }
 }
 
+/// Returns whether a column has words, which stand at its left.
+const fn is_text(measure: Measure) -> bool {
+    matches!(measure, Measure::Text | Measure::Flag)
+}
+
 /// Texts longer than this, in bytes, get a wider column.
 const LONG: usize = 40;
 
@@ -121,7 +126,10 @@ fn cell(table: &Table, row: &Row, column: usize) -> Cell {
         Value::Number(_) => ("", String::new(), String::new()),
         Value::Text(words) if words.len() > LONG => ("t long", String::new(), String::new()),
         Value::Text(_) | Value::Flag(_) => ("t", String::new(), String::new()),
-        Value::Missing(missing) => ("m", why(*missing).to_owned(), String::new()),
+        Value::Missing(missing) => {
+            let class = if is_text(measure) { "t m" } else { "m" };
+            (class, why(*missing).to_owned(), String::new())
+        }
         Value::Estimate(estimate) => {
             let ends = [estimate.low, estimate.high].map(|end| format::value(&end.into(), measure));
             let samples = thousands(estimate.samples as i64);
