@@ -238,9 +238,44 @@ pub fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Parses a percentage from 0 to 100, `50%` or `50`, for a command-line option.
+pub fn percentage(text: &str) -> Result<f64, String> {
+    let percentage = text.trim().trim_end_matches('%').trim_end().parse::<f64>().ok();
+    let percentage = percentage.filter(|percentage| (0.0..=100.0).contains(percentage));
+    percentage.ok_or_else(|| "it must be a percentage from 0 to 100, such as 50%".to_owned())
+}
+
+/// Parses a percentage from 0 to 100 as a share.
+pub fn share(text: &str) -> Result<f64, String> {
+    percentage(text).map(|percentage| percentage / 100.0)
+}
+
+/// Parses a percentage greater than 0 as a ratio: some may exceed 100.
+pub fn ratio_above_zero(text: &str) -> Result<f64, String> {
+    let percentage = text.trim().trim_end_matches('%').trim_end().parse::<f64>().ok();
+    let percentage = percentage.filter(|&percentage| percentage > 0.0 && percentage <= 10_000.0);
+    let why = || "it must be a percentage greater than 0, such as 0.28%".to_owned();
+    percentage.map(|percentage| percentage / 100.0).ok_or_else(why)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn percentages_are_read_with_and_without_their_sign() {
+        assert_eq!(
+            (percentage("7%"), percentage(" 7 % "), share("50")),
+            (Ok(7.0), Ok(7.0), Ok(0.5))
+        );
+        assert_eq!((share("0"), ratio_above_zero("440%")), (Ok(0.0), Ok(4.4)));
+        for wrong in ["101", "-1", "NaN", "", "%", "x"] {
+            assert!(percentage(wrong).is_err() && share(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["0", "10001", "inf", "x"] {
+            assert!(ratio_above_zero(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn long_durations_are_said_as_they_are_asked_for() {

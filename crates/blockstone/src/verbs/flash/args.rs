@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use blockstone_base::units::{Bytes, Nanos, positive};
+use blockstone_base::units::{Bytes, Nanos, positive, ratio_above_zero, share};
 use blockstone_flash::device::Placement;
 use blockstone_flash::dies::Suspend;
 use blockstone_flash::ftl::Pace;
@@ -14,7 +14,7 @@ use blockstone_flash::{Policy, preset};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Subcommand, ValueHint};
 
-use super::axis::{Axis, percent, percent_above_zero};
+use super::axis::Axis;
 use crate::choice::{Choice, one_of};
 use crate::purpose::Purpose;
 
@@ -69,7 +69,7 @@ pub struct DeviceArgs {
     #[arg(long, value_name = "SIZE", conflicts_with = "format_level")]
     pub visible: Option<Bytes>,
     /// Over-provisioning in percent, instead of --visible: 44 makes 400 of 576 GiB visible
-    #[arg(long, value_name = "PCT", value_parser = percent_above_zero)]
+    #[arg(long, value_name = "PCT", value_parser = ratio_above_zero)]
     pub format_level: Option<f64>,
     /// Size of a page, the unit that is mapped, read and programmed
     #[arg(long, value_name = "SIZE")]
@@ -118,7 +118,7 @@ pub struct CollectionArgs {
     #[arg(long, value_parser = one_of(PACES))]
     pub collect: Option<Pace>,
     /// Collect in the background, on idle dies, until this percentage of blocks is free
-    #[arg(long, value_name = "PCT", value_parser = percent)]
+    #[arg(long, value_name = "PCT", value_parser = share)]
     pub background: Option<f64>,
     /// Time a die must be idle before background collection starts
     #[arg(long, value_name = "TIME", requires = "background")]
@@ -131,13 +131,13 @@ pub struct CollectionArgs {
     pub placement: Option<Placement>,
     /// Percentage of blocks that take writes in their fast pages only and are folded into ordinary
     /// blocks later
-    #[arg(long, value_name = "PCT", value_parser = percent)]
+    #[arg(long, value_name = "PCT", value_parser = share)]
     pub fast_blocks: Option<f64>,
     /// Wear levelling: move data out of blocks that are this many erases behind the most worn one
     #[arg(long, value_name = "ERASES")]
     pub levelling: Option<u32>,
     /// Percentage of blocks that are bad from the start
-    #[arg(long, value_name = "PCT", value_parser = percent)]
+    #[arg(long, value_name = "PCT", value_parser = share)]
     pub bad_blocks: Option<f64>,
     /// Program/erase cycles after which a block is retired [default: blocks do not wear out]
     #[arg(long, value_name = "CYCLES")]
@@ -156,7 +156,7 @@ pub struct SimArgs {
     #[arg(long, default_value = "uniform", help_heading = "Workload")]
     pub workload: Workload,
     /// Percentage of requests that are reads
-    #[arg(long, value_name = "PCT", value_parser = percent, help_heading = "Workload")]
+    #[arg(long, value_name = "PCT", value_parser = share, help_heading = "Workload")]
     pub reads: Option<f64>,
     /// Size of a request [default: one page]
     #[arg(long, value_name = "SIZE", help_heading = "Workload")]

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use blockstone_base::units::{ratio_above_zero, share};
 use blockstone_flash::Policy;
 use blockstone_flash::sweep::Setting;
 
@@ -69,7 +70,7 @@ impl FromStr for Axis {
         };
         match key {
             "op" => {
-                values.map(percent_above_zero).collect::<Result<_, _>>().map(Self::OverProvisioning)
+                values.map(ratio_above_zero).collect::<Result<_, _>>().map(Self::OverProvisioning)
             }
             "policy" => values
                 .map(|value| value.parse().map_err(|error| format!("{error}")))
@@ -86,24 +87,9 @@ impl FromStr for Axis {
                 values.map(levelling).collect::<Result<_, _>>().map(Self::Levelling)
             }
             "reserve" => values.map(count(1, 4096)).collect::<Result<_, _>>().map(Self::Reserve),
-            "bad-blocks" => values.map(percent).collect::<Result<_, _>>().map(Self::BadBlocks),
+            "bad-blocks" => values.map(share).collect::<Result<_, _>>().map(Self::BadBlocks),
             _ => Err(fail()),
         }
-    }
-}
-
-/// Parses a percentage, with or without its sign, as a ratio.
-pub fn percent(text: &str) -> Result<f64, String> {
-    match text.trim_end_matches('%').parse::<f64>() {
-        Ok(value) if (0.0..=100.0).contains(&value) => Ok(value / 100.0),
-        _ => Err("it must be a percentage from 0 to 100".to_owned()),
-    }
-}
-
-pub fn percent_above_zero(text: &str) -> Result<f64, String> {
-    match text.trim_end_matches('%').parse::<f64>() {
-        Ok(value) if value > 0.0 && value <= 10_000.0 => Ok(value / 100.0),
-        _ => Err(format!("`{text}` is not a percentage above 0")),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use blockstone_base::units::ratio_above_zero;
 use blockstone_offload::Unit;
 use clap::{Args, Subcommand, ValueHint};
 
@@ -68,7 +69,7 @@ pub struct ModelArgs {
     #[arg(long, value_parser = one_of(UNITS), requires = "fit")]
     pub unit: Option<Unit>,
     /// Share of what is read that crosses the wire [default: the greatest of the runs, or 100%]
-    #[arg(long, value_name = "PERCENT", value_parser = percent_above_zero)]
+    #[arg(long, value_name = "PERCENT", value_parser = ratio_above_zero)]
     pub returned: Option<f64>,
     /// Bytes that are to be read: the report says how long that takes
     #[arg(long, value_name = "SIZE")]
@@ -124,14 +125,6 @@ pub struct HostArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     #[arg(requires = "fit")]
     pub processors: Option<u32>,
-}
-
-fn percent_above_zero(text: &str) -> Result<f64, String> {
-    let number = text.trim().trim_end_matches('%').trim().parse::<f64>();
-    match number {
-        Ok(number) if number > 0.0 && number <= 1000.0 => Ok(number / 100.0),
-        _ => Err("it must be a percentage above zero, as 0.28%".to_owned()),
-    }
 }
 
 /// Bytes per second: `1.6GB`, `333.6MiB/s`. A single letter is a binary suffix, as in sizes.

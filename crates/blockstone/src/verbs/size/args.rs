@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use blockstone_base::units::{Nanos, positive};
+use blockstone_base::units::{Nanos, positive, share};
 use blockstone_size::hardware::Redundancy;
 use blockstone_size::hardware::disk::{ENTRIES, reads_by_index};
 use clap::builder::PossibleValuesParser;
@@ -81,7 +81,7 @@ pub struct StatedArgs {
     #[arg(long, value_name = "IOPS", value_parser = positive, conflicts_with_all = OBSERVED)]
     pub iops: Option<f64>,
     /// Percentage of them, and of the bytes, that are reads
-    #[arg(long, value_name = "PCT", value_parser = percentage, default_value = "50",
+    #[arg(long, value_name = "PCT", value_parser = share, default_value = "50",
           conflicts_with_all = OBSERVED)]
     pub reads: f64,
     /// Writes a second of the log writer, of those of --iops
@@ -153,10 +153,10 @@ pub struct HardwareArgs {
     #[arg(add = Purpose::Input)]
     pub catalogue: Option<PathBuf>,
     /// The share of what a unit can do that may be used
-    #[arg(long, value_name = "PCT", value_parser = percentage, default_value = "100")]
+    #[arg(long, value_name = "PCT", value_parser = share, default_value = "100")]
     pub utilisation: f64,
     /// The share of the reads that a flash cache before the units answers
-    #[arg(long, value_name = "PCT", value_parser = percentage, default_value = "0")]
+    #[arg(long, value_name = "PCT", value_parser = share, default_value = "0")]
     pub cached_reads: f64,
     /// The longest p99 of a read that is wanted: with --curve, what a unit may do at that; with
     /// --verify, what the run must keep
@@ -205,13 +205,6 @@ impl FromStr for Hours {
         });
         parsed.ok_or_else(|| "write two hours from 0 to 24, for example 9-17".to_owned())
     }
-}
-
-/// Parses `50%` or `50` as a share.
-fn percentage(text: &str) -> Result<f64, String> {
-    let number = text.trim_end_matches('%').trim_end().parse::<f64>();
-    let share = number.map_err(|_| "write a percentage, for example 50%".to_owned())? / 100.0;
-    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("from 0 to 100 %".to_owned()) }
 }
 
 fn penalty(text: &str) -> Result<f64, String> {
@@ -269,8 +262,6 @@ mod tests {
         assert_eq!("9-17".parse(), Ok(Hours(9, 17)));
         assert_eq!("22-6".parse(), Ok(Hours(22, 6)));
         assert!("9".parse::<Hours>().is_err() && "9-25".parse::<Hours>().is_err());
-        assert_eq!((percentage("50%"), percentage("0")), (Ok(0.5), Ok(0.0)));
-        assert!(percentage("101").is_err() && percentage("NaN").is_err());
         assert_eq!((disks("12disks"), disks("7")), (Ok(12), Ok(7)));
         assert!(disks("0").is_err() && penalty("0.5").is_err());
     }

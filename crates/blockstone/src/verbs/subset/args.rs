@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use blockstone_base::units::Bytes;
+use blockstone_base::units::{Bytes, percentage};
 use clap::{Args, Subcommand, ValueHint};
 
 use super::mask::MaskArgs;
@@ -65,7 +65,7 @@ pub struct SubsetArgs {
 #[command(next_help_heading = "Rows")]
 pub struct ChoiceArgs {
     /// Share of the rows of each table that are taken, before those that they reference
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percentage)]
     pub percent: f64,
     /// The same number takes the same rows
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -110,12 +110,4 @@ pub struct LoadArgs {
     pub into: String,
     #[command(flatten)]
     pub password: PasswordFile,
-}
-
-pub fn percent(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
-    match number {
-        Ok(number) if (0.0..=100.0).contains(&number) => Ok(number),
-        _ => Err("it is no number from 0 to 100".to_owned()),
-    }
 }

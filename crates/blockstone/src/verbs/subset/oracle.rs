@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
-use blockstone_base::units::Bytes;
+use blockstone_base::units::{Bytes, percentage};
 use blockstone_subset::oracle::{Catalogue, FILE_MAX, Wanted, catalogue_query, files};
 use clap::{Args, ValueHint};
 
@@ -30,7 +30,7 @@ pub struct OracleArgs {
     #[arg(conflicts_with_all = ["catalogue", "dir", "percent", "seed", "rows", "lister"])]
     pub query: Vec<String>,
     /// Share of the rows of each table that are exported, before those that they reference
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = super::args::percent)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percentage)]
     pub percent: f64,
     /// The same number chooses the same rows
     #[arg(long, value_name = "N", default_value_t = 0)]
