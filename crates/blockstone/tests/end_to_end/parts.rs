@@ -33,7 +33,7 @@ fn only_the_part_that_was_named_is_read() {
     assert_eq!(sample["zero_bytes"], 0, "no block of the hole is in the sample: {sample:#}");
     let points = document["points"].as_array().unwrap();
     let of = |group: &'static str| points.iter().filter(move |point| point["group"] == group);
-    assert!(of("random-read").count() > 4);
+    assert!(of("random-read").count() > 2);
     for point in points.iter().filter(|point| point["group"] != "overhead") {
         assert_eq!(point["load"]["offset_bytes"], 64 * MIB, "{point:#}");
         assert!(point["load"]["span_bytes"].as_u64().unwrap() <= 48 * MIB, "{point:#}");

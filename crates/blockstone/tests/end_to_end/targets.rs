@@ -94,7 +94,7 @@ fn the_slowest_is_named_and_limits_the_others() {
     let (slow, fast) = (device(Some(100)), device(None));
     let mounts = [&fast, &slow].map(|device| device.mount_point().unwrap());
     let mut command = place.within(slow.command(blockstone_binary()), "calibrate");
-    let ran = run(command.args(["--brief", "--json", "--size", "64M"]).args(&mounts));
+    let ran = run(command.args(["--quick", "--json", "--size", "64M"]).args(&mounts));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let document = ran.json();
     let slowest = targets(&document, |one| one["slowest"] == true);
