@@ -229,12 +229,21 @@ impl<'a> Plan<'a> {
         all
     }
 
-    /// Lays out names and sentences as a list, in which headings would say nothing.
+    /// Lays out names and sentences as a list, in which headings would say nothing: a sentence goes
+    /// on below its beginning.
     fn list(&self, name: usize, sentence: usize, style: &Style) -> Vec<String> {
+        let cell = |row: &Row, index| cell(self.table, row, index, style);
+        let names = self.rows.iter().map(|row| visible_width(&cell(row, name)));
+        let indent = (names.max().unwrap_or(0) + 4).min(style.width / 3);
         let item = |row: &&Row| {
-            let [name, sentence] =
-                [name, sentence].map(|index| cell(self.table, row, index, style));
-            let lines = wrap(&format!("{name}: {sentence}"), style.width, 2, 4);
+            let mut lines = wrap(&cell(row, sentence), style.width, indent, indent);
+            let name = cell(row, name);
+            let gap = indent.saturating_sub(2 + visible_width(&name));
+            if let (Some(first), 2..) = (lines.first_mut(), gap) {
+                *first = format!("  {name}{}{}", " ".repeat(gap), first.trim_start());
+            } else {
+                lines.insert(0, format!("  {name}"));
+            }
             lines.into_iter().chain(reason(row).map(|reason| format!("    {reason}")))
         };
         self.rows.iter().flat_map(item).collect()
@@ -399,7 +408,7 @@ mod tests {
         assert_eq!(shown(80)[0].split_whitespace().collect::<Vec<_>>(), ["class", "evidence"]);
         assert_eq!(
             shown(40),
-            ["  flat: a flush takes as long after no", "    write as after 4"],
+            ["  flat  a flush takes as long after no", "        write as after 4"],
             "headings say nothing there"
         );
     }
