@@ -92,7 +92,7 @@ pub fn of_path(
         signal: None,
     };
     let (is_device, is_buffered) = (findings.is_device, plan.is_buffered);
-    let place = scratch::Place { path: Path::new(&target.path), id, is_device, is_buffered };
+    let place = scratch::Scratch { path: Path::new(&target.path), id, is_device, is_buffered };
     let mut claimed = None;
     findings.not_tried = match (target.kind, plan.destroy) {
         (PathKind::File, _) | (PathKind::BlockDevice, None) => {
@@ -129,7 +129,7 @@ pub fn of_path(
 
 /// Returns whether there was time for all.
 fn rounds(
-    place: &scratch::Place<'_>,
+    place: &scratch::Scratch<'_>,
     plan: &Plan<'_>,
     trials: &mut [Trial],
     witness: &mut Witness,
@@ -178,7 +178,7 @@ impl Trial {
 
     fn side(
         &mut self,
-        place: &scratch::Place<'_>,
+        place: &scratch::Scratch<'_>,
         time: Duration,
         sharing: Sharing,
         witness: &mut Witness,
@@ -204,7 +204,7 @@ impl Trial {
     }
 
     /// Returns `None` if this file system does not support such files, or there was no time.
-    fn cell(&self, place: &scratch::Place<'_>, witness: &mut Witness) -> Option<Cell> {
+    fn cell(&self, place: &scratch::Scratch<'_>, witness: &mut Witness) -> Option<Cell> {
         let own_files = self.own_files.is_tried().then(|| self.own_files.side());
         if !self.one_file.is_tried() || (own_files.is_none() && !place.is_device) {
             return None;

@@ -17,7 +17,7 @@ use crate::block::{get, put};
 use crate::error::InstanceError;
 use crate::group::GroupFile;
 use crate::planted::{Planted, planted};
-use crate::redo::buffer::{Mark, Place};
+use crate::redo::buffer::{Mark, RedoAddress};
 use crate::redo::{Lsn, REDO_BLOCK_BYTES};
 use crate::spec::{InstanceSpec, TornProtection, WRITERS_MAX};
 
@@ -219,7 +219,7 @@ fn decode(bytes: &[u8]) -> Result<Option<(Identity, State)>, u32> {
         seed: word(9),
         random_percent: word(10) as u8,
     };
-    let place = Place { sequence: word(14), offset: word(15) };
+    let place = RedoAddress { sequence: word(14), offset: word(15) };
     let state = State {
         sequence: word(11),
         checkpoint: Lsn(word(12)),

@@ -17,7 +17,7 @@ use crate::group::DiskGroup;
 use crate::health::LOOK_AGAIN;
 use crate::recovery::{self, Recovery};
 use crate::redo::Lsn;
-use crate::redo::buffer::{Mark, Place};
+use crate::redo::buffer::{Mark, RedoAddress};
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::spec::{InstanceSpec, OpenSpec, TornProtection, check_sessions};
@@ -43,7 +43,8 @@ impl Instance {
         spec.check()?;
         let files = Files::open(group, spec.redo_logs)?;
         // Position zero means "none", so the redo begins one log's length after it.
-        let start = Mark { first: Lsn(spec.redo.get()), place: Place { sequence: 1, offset: 0 } };
+        let start =
+            Mark { first: Lsn(spec.redo.get()), place: RedoAddress { sequence: 1, offset: 0 } };
         let state = State {
             sequence: 0,
             checkpoint: start.first,

@@ -33,7 +33,7 @@ use crate::error::InstanceError;
 use crate::files::{BATCH_BLOCKS, Files};
 use crate::group::{BatchWrite, GroupError, GroupFile};
 use crate::planted::{Planted, planted};
-use crate::redo::buffer::{Logs, Mark, Place};
+use crate::redo::buffer::{Logs, Mark, RedoAddress};
 use crate::redo::{Change, Lsn, Record, records};
 use crate::spec::TornProtection;
 use reader::Reader;
@@ -123,7 +123,7 @@ pub(crate) fn recover(
     // An earlier recovery may have seen a log write that was not acknowledged and that this one
     // does not see: both its positions and its log are skipped.
     let end = reader.end().max(state.checkpoint);
-    let place = Place { sequence: reader.sequence() + 2, offset: 0 };
+    let place = RedoAddress { sequence: reader.sequence() + 2, offset: 0 };
     let recovery = Recovery {
         from: state.checkpoint,
         to,

@@ -111,9 +111,9 @@ const WITHOUT_FLUSHES: usize = 15;
 pub fn open(context: &Context) -> Box<dyn Probe> {
     let root = context.root.clone();
     let (place, names) = match &context.scope {
-        Scope::Target(devices) => (Place::Chain, devices.clone()),
-        Scope::Host(_) => (Place::Machine(root.clone()), Vec::new()),
-        Scope::Pages(pages) => (Place::Pages(pages.clone()), Vec::new()),
+        Scope::Target(devices) => (Discovery::Chain, devices.clone()),
+        Scope::Host(_) => (Discovery::Machine(root.clone()), Vec::new()),
+        Scope::Pages(pages) => (Discovery::Pages(pages.clone()), Vec::new()),
     };
     let devices = names.iter().map(|name| Device::open(&root, name)).collect();
     let mut block = Block { place, devices };
@@ -177,13 +177,13 @@ pub fn paths_by_name(name: &str, among: Vec<String>) -> Option<String> {
 
 #[derive(Debug)]
 struct Block {
-    place: Place,
+    place: Discovery,
     devices: Vec<Device>,
 }
 
 /// Where to look for devices at each tick.
 #[derive(Debug)]
-enum Place {
+enum Discovery {
     /// Nowhere: the devices are given.
     Chain,
     /// Below this root directory.
@@ -196,9 +196,9 @@ impl Block {
     /// Opens devices that appeared and forgets those that disappeared.
     fn list(&mut self) {
         let names = match &self.place {
-            Place::Chain => return,
-            Place::Machine(root) => survey::device_names(root),
-            Place::Pages(pages) => pages.between("/sys/class/block/", "/stat"),
+            Discovery::Chain => return,
+            Discovery::Machine(root) => survey::device_names(root),
+            Discovery::Pages(pages) => pages.between("/sys/class/block/", "/stat"),
         };
         if self.devices.iter().map(|device| &device.name).eq(&names) {
             return;
@@ -207,9 +207,9 @@ impl Block {
         for name in names {
             if !self.devices.iter().any(|device| device.name == name) {
                 self.devices.push(match &self.place {
-                    Place::Pages(pages) => Device::saved(pages, &name),
-                    Place::Machine(root) => Device::open(root, &name),
-                    Place::Chain => return,
+                    Discovery::Pages(pages) => Device::saved(pages, &name),
+                    Discovery::Machine(root) => Device::open(root, &name),
+                    Discovery::Chain => return,
                 });
             }
         }

@@ -22,7 +22,7 @@ use blockstone_sys::usage::CpuUsage;
 
 pub use columns::SCHEMA;
 
-use self::code::{Code, Place};
+use self::code::{Code, CodeLocation};
 use self::tally::{Key, Tally};
 use self::threads::Threads;
 use crate::io::Resolve;
@@ -220,7 +220,7 @@ impl Profiler {
 }
 
 fn add(tally: &mut Tally, threads: &mut Threads, code: &mut Code, sample: &Sample, now_ns: u64) {
-    let Place { module, symbol, is_idle } = code.at(sample, now_ns);
+    let CodeLocation { module, symbol, is_idle } = code.at(sample, now_ns);
     // Outside of the first PID namespace, processes of other namespaces have number 0 as well.
     if sample.process == 0 && sample.is_kernel && is_idle {
         tally.idle += 1;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::digest::{self, Fingerprint, UNIT_BYTES};
 use crate::sets::{FileId, SetId};
-use crate::table::{Place, Seen, Table};
+use crate::table::{Location, Seen, Table};
 
 /// Minimum length of a chunk, except for the last one of a segment.
 pub const CHUNK_BYTES_MIN: usize = 8 << 10;
@@ -112,7 +112,7 @@ impl Chunks {
         for chunk in chunks {
             let at = start_bytes + u64::from(chunk.start);
             let share = self.table.share_log2();
-            let first = match self.table.see(chunk.print, Place::new(file, at)) {
+            let first = match self.table.see(chunk.print, Location::new(file, at)) {
                 Seen::Outside => None,
                 Seen::New(entry) => {
                     // Not a file set, but the length of one occurrence, which the ratio needs.
@@ -127,14 +127,14 @@ impl Chunks {
                 self.scale(now - share);
             }
             if let Some(first) = first {
-                self.displace(first, Place::new(file, at), chunk.len);
+                self.displace(first, Location::new(file, at), chunk.len);
             }
         }
     }
 
     /// Counts the bytes of a copy, unless it is whole units away from its original: blocks find
     /// those too.
-    fn displace(&mut self, original: Place, copy: Place, bytes: u32) {
+    fn displace(&mut self, original: Location, copy: Location, bytes: u32) {
         let shift_bytes = copy.at() as i64 - original.at() as i64;
         if shift_bytes % UNIT_BYTES as i64 != 0 {
             let (original, copy) = (original.file(), copy.file());
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!((scaled(3, 2), scaled(3, 63), scaled(1, 64)), (12, u64::MAX, u64::MAX));
         let mut chunks = Chunks::new(1 << 20);
         for print in 1..4 {
-            let mut entry = Entry::new(print << 100, Place::new(0, 0), u32::MAX);
+            let mut entry = Entry::new(print << 100, Location::new(0, 0), u32::MAX);
             entry.set_set(SetId(u32::MAX >> 1));
             chunks.table.add(entry);
         }

@@ -21,7 +21,7 @@ use crate::mask::MaskedUnit;
 use crate::page::Rows;
 use crate::plan::Plan;
 use crate::sets::{EMPTY, FileId, Sets};
-use crate::table::{FILES_MAX, Place, Seen, Table};
+use crate::table::{FILES_MAX, Location, Seen, Table};
 
 pub use block_sizes::BlockSizes;
 pub use detail::{Run, Strip, StripBin};
@@ -412,7 +412,7 @@ impl Counter {
             let last = end_bytes.map_or(u64::MAX, |end| count.grid.blocks_of(end));
             let blocks = &blocks_now[level];
             let fresh = blocks.len().min(last.saturating_sub(*next) as usize);
-            let first = Place::new(file, *next);
+            let first = Location::new(file, *next);
             *next += fresh as u64;
             let mut to = To { index: *index, sets, wanted, zero: zeros.level(level), detail: None };
             if Some(level) == primary_level {
@@ -444,9 +444,9 @@ pub(crate) enum Copied {
     /// The first block with its content.
     Not,
     /// A repeat of content that occurred in this file before.
-    SameFile(Place),
+    SameFile(Location),
     /// Content that occurred in another file, but not in this one before.
-    CrossFile(Place),
+    CrossFile(Location),
 }
 
 struct To<'a> {
@@ -462,13 +462,13 @@ struct To<'a> {
 const FETCHED: usize = 32;
 
 impl GridCount {
-    fn blocks(&mut self, prints: &[Fingerprint], first: Place, to: &mut To<'_>) {
+    fn blocks(&mut self, prints: &[Fingerprint], first: Location, to: &mut To<'_>) {
         self.blocks += prints.len() as u64;
         for (group, some) in prints.chunks(FETCHED).enumerate() {
             self.table.fetch(some);
             for (offset, &print) in some.iter().enumerate() {
                 let index = group * FETCHED + offset;
-                let place = Place::new(first.file(), first.at() + index as u64);
+                let place = Location::new(first.file(), first.at() + index as u64);
                 if print == to.zero {
                     self.zero_blocks += 1;
                     if let Some(detail) = &mut to.detail {
@@ -492,7 +492,7 @@ impl GridCount {
 
     /// Counts a block that is not zeros; returns `None` if its content is outside the share.
     #[inline]
-    fn see(&mut self, print: Fingerprint, place: Place, sets: &mut Sets) -> Option<Copied> {
+    fn see(&mut self, print: Fingerprint, place: Location, sets: &mut Sets) -> Option<Copied> {
         let share = self.table.share_log2();
         let copied = match self.table.see(print, place) {
             Seen::Outside => None,

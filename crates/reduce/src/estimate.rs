@@ -138,7 +138,7 @@ pub fn weighted_mean(values: &[(u32, u32)], population: f64) -> Option<Interval>
 mod tests {
     use super::*;
     use crate::digest;
-    use crate::table::{Place, Table};
+    use crate::table::{Location, Table};
 
     #[test]
     fn what_was_counted_has_no_interval() {
@@ -156,7 +156,7 @@ mod tests {
         for seed in 0_u64..100 {
             let mut table = Table::new(32 << 10);
             for content in 0..20_000_u64 {
-                table.see(digest::of(&(seed << 32 | content).to_le_bytes()), Place::new(0, 0));
+                table.see(digest::of(&(seed << 32 | content).to_le_bytes()), Location::new(0, 0));
             }
             let estimate = contents(table.len(), table.share_log2());
             inside += u32::from((estimate.low..=estimate.high).contains(&20_000.0));

@@ -13,14 +13,14 @@ use crate::sets::{FileId, SetId};
 
 /// A place: a file, and a number of blocks or bytes from its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place(u64);
+pub struct Location(u64);
 
 const AT_BITS: u32 = 44;
 
 /// Number of files that one scan can distinguish.
 pub const FILES_MAX: usize = 1 << (64 - AT_BITS);
 
-impl Place {
+impl Location {
     #[inline]
     pub const fn new(file: FileId, at: u64) -> Self {
         Self((file as u64) << AT_BITS | at & ((1 << AT_BITS) - 1))
@@ -42,22 +42,22 @@ const NEVER_USED: u32 = 1 << 31;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub print: Fingerprint,
-    pub first: Place,
+    pub first: Location,
     /// Number of occurrences; at least one.
     pub count: u32,
     set: u32,
 }
 
-const VACANT: Entry = Entry { print: 0, first: Place(0), count: 0, set: 0 };
+const VACANT: Entry = Entry { print: 0, first: Location(0), count: 0, set: 0 };
 
 impl Entry {
-    pub fn new(print: Fingerprint, first: Place, count: u32) -> Self {
+    pub fn new(print: Fingerprint, first: Location, count: u32) -> Self {
         Self { print, first, count, set: 0 }
     }
 
     /// The same content in another scan, whose files are numbered after `files` others.
     pub(crate) fn behind(self, files: FileId) -> Self {
-        Self { first: Place::new(self.first.file() + files, self.first.at()), ..self }
+        Self { first: Location::new(self.first.file() + files, self.first.at()), ..self }
     }
 
     #[inline]
@@ -128,7 +128,7 @@ impl Table {
     }
 
     #[inline]
-    pub fn see(&mut self, print: Fingerprint, place: Place) -> Seen<'_> {
+    pub fn see(&mut self, print: Fingerprint, place: Location) -> Seen<'_> {
         if !self.keeps(print) {
             return Seen::Outside;
         }
@@ -271,7 +271,7 @@ impl Table {
     }
 
     #[cold]
-    fn see_crowded(&mut self, print: Fingerprint, place: Place) -> Seen<'_> {
+    fn see_crowded(&mut self, print: Fingerprint, place: Location) -> Seen<'_> {
         if self.slots.len() < self.slots_max {
             let slots = (self.slots.len() * 2).min(self.slots_max);
             let old = std::mem::replace(&mut self.slots, vec![VACANT; slots]);
@@ -306,7 +306,7 @@ mod tests {
         let mut table = Table::new(1 << 20);
         for round in 0..3 {
             for content in 0..5000 {
-                let seen = table.see(print(content), Place::new(round, content));
+                let seen = table.see(print(content), Location::new(round, content));
                 assert_eq!(matches!(seen, Seen::New(_)), round == 0);
             }
         }
@@ -322,7 +322,7 @@ mod tests {
         let mut table = Table::new(64 << 10);
         for _ in 0..2 {
             for content in 0..100_000 {
-                table.see(print(content), Place::new(0, content));
+                table.see(print(content), Location::new(0, content));
             }
         }
         let share = table.share_log2();
@@ -338,7 +338,7 @@ mod tests {
     fn a_share_that_shrinks_loses_no_content_that_it_keeps() {
         let mut table = Table::new(1 << 20);
         for content in 0..15_000 {
-            table.see(print(content), Place::new(0, content));
+            table.see(print(content), Location::new(0, content));
         }
         for share in 1..6 {
             table.shrink_share(share);
@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     fn flags_and_sets_do_not_touch_each_other() {
-        let mut entry = Entry::new(1, Place::new(FILES_MAX as u32 - 1, 1 << 43), 1);
+        let mut entry = Entry::new(1, Location::new(FILES_MAX as u32 - 1, 1 << 43), 1);
         entry.set_never_used();
         entry.set_set(SetId(12));
         assert!(entry.never_used());

@@ -8,7 +8,7 @@ use blockstone_record::scan::{self as kept, FileSetRow, FingerprintRow, SavedSca
 use blockstone_reduce::counter::{Counter, Row};
 use blockstone_reduce::scanned::Scanned;
 use blockstone_reduce::sets::SetId;
-use blockstone_reduce::table::{Entry, Place};
+use blockstone_reduce::table::{Entry, Location};
 use blockstone_sys::proc;
 use serde::{Deserialize, Serialize};
 
@@ -162,7 +162,7 @@ fn kept_row(row: &Row) -> FingerprintRow {
 }
 
 fn counted_row(row: &FingerprintRow) -> Row {
-    let first = Place::new(row.first_file, row.first_at);
+    let first = Location::new(row.first_file, row.first_at);
     let mut entry = Entry::new(row.fingerprint, first, row.occurrences);
     entry.set_set(SetId(row.file_set));
     if row.never_used {

@@ -2,7 +2,7 @@
 
 use blockstone_view::{Focus, History, Interval, Table, Value, View, registry};
 
-use crate::state::{Place, State};
+use crate::state::{Position, State};
 
 const WAITS: &str = "active-sessions";
 const SESSIONS: &str = "sampled-sessions";
@@ -72,7 +72,7 @@ impl State {
 
     fn go_down(&mut self, focus: Focus) {
         let from_filter = std::mem::take(&mut self.filter);
-        self.path.push(Place { focus, from_row: self.row, from_filter });
+        self.path.push(Position { focus, from_row: self.row, from_filter });
         (self.row, self.scrolled, self.detail, self.picture) = (0, 0, false, None);
     }
 }

@@ -31,7 +31,7 @@ pub struct Pinned {
 }
 
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Position {
     pub focus: Focus,
     pub from_row: usize,
     pub from_filter: String,
@@ -43,7 +43,7 @@ pub struct State {
     pub overview: bool,
     pub view: usize,
     /// The path of places below the pane, each reached from the one before.
-    pub path: Vec<Place>,
+    pub path: Vec<Position>,
     /// The selected row, counted across all tables of a place.
     pub row: usize,
     pub scrolled: usize,

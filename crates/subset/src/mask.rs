@@ -64,7 +64,7 @@ struct Masked {
 }
 
 /// A column as table and position.
-type Place = (usize, usize);
+type ColumnIndex = (usize, usize);
 
 /// The masked columns of all tables.
 pub struct Mask {
@@ -84,7 +84,7 @@ impl Mask {
     /// Creates a mask. `key` is secret: anyone who has it can undo `hash`.
     pub fn new(key: &[u8], rules: &[Rule], catalogue: &Catalogue) -> Result<Self, MaskError> {
         let groups = catalogue.connected_columns();
-        let alone: BTreeMap<Place, &Rule> = chosen(rules, catalogue, &groups)?;
+        let alone: BTreeMap<ColumnIndex, &Rule> = chosen(rules, catalogue, &groups)?;
         let mut tables = Vec::with_capacity(catalogue.tables.len());
         for (at, table) in catalogue.tables.iter().enumerate() {
             let mut fields = Vec::with_capacity(table.columns.len());
@@ -129,7 +129,7 @@ impl Transform for Mask {
     }
 }
 
-fn name(catalogue: &Catalogue, (table, column): Place) -> String {
+fn name(catalogue: &Catalogue, (table, column): ColumnIndex) -> String {
     let table = catalogue.tables.get(table);
     let column = table.and_then(|table| table.columns.get(column));
     let names = table.zip(column).map(|(table, column)| format!("{}.{}", table.name, column.name));
@@ -137,7 +137,7 @@ fn name(catalogue: &Catalogue, (table, column): Place) -> String {
 }
 
 /// Returns the columns connected with this one, including itself.
-fn group_of(groups: &[Vec<Place>], place: Place) -> Vec<Place> {
+fn group_of(groups: &[Vec<ColumnIndex>], place: ColumnIndex) -> Vec<ColumnIndex> {
     groups.iter().find(|group| group.contains(&place)).cloned().unwrap_or_else(|| vec![place])
 }
 
@@ -145,9 +145,9 @@ fn group_of(groups: &[Vec<Place>], place: Place) -> Vec<Place> {
 fn chosen<'a>(
     rules: &'a [Rule],
     catalogue: &Catalogue,
-    groups: &[Vec<Place>],
-) -> Result<BTreeMap<Place, &'a Rule>, MaskError> {
-    let mut chosen: BTreeMap<Place, &Rule> = BTreeMap::new();
+    groups: &[Vec<ColumnIndex>],
+) -> Result<BTreeMap<ColumnIndex, &'a Rule>, MaskError> {
+    let mut chosen: BTreeMap<ColumnIndex, &Rule> = BTreeMap::new();
     for rule in rules {
         let mut found = false;
         for (at, table) in catalogue.tables.iter().enumerate() {
@@ -182,8 +182,8 @@ fn masked(
     key: &[u8],
     rule: &Rule,
     catalogue: &Catalogue,
-    place: Place,
-    groups: &[Vec<Place>],
+    place: ColumnIndex,
+    groups: &[Vec<ColumnIndex>],
 ) -> Result<Masked, MaskError> {
     let group = group_of(groups, place);
     let refuse = |why: String| MaskError::rule(rule.given.clone(), &why);
@@ -198,8 +198,8 @@ fn masked(
 fn action(
     rule: &Rule,
     catalogue: &Catalogue,
-    place: Place,
-    group: &[Place],
+    place: ColumnIndex,
+    group: &[ColumnIndex],
 ) -> Result<Action, String> {
     let table = catalogue.tables.get(place.0);
     let Some((table, column)) = table.and_then(|table| Some((table, table.columns.get(place.1)?)))
@@ -241,8 +241,12 @@ fn action(
 }
 
 /// Returns the kind as which all columns of a group are hashed.
-fn hash_kind(catalogue: &Catalogue, place: Place, group: &[Place]) -> Result<Kind, String> {
-    let kind_of = |(table, column): Place| {
+fn hash_kind(
+    catalogue: &Catalogue,
+    place: ColumnIndex,
+    group: &[ColumnIndex],
+) -> Result<Kind, String> {
+    let kind_of = |(table, column): ColumnIndex| {
         let column = catalogue.tables.get(table).and_then(|table| table.columns.get(column));
         column.map_or(Kind::Other, |column| Kind::of(&column.type_name))
     };

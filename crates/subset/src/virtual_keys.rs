@@ -48,12 +48,12 @@ struct EntryWhen {
 }
 
 /// The file, for error messages.
-struct Place<'a> {
+struct KeyFile<'a> {
     name: &'a str,
     text: &'a str,
 }
 
-impl Place<'_> {
+impl KeyFile<'_> {
     fn at(&self, start: usize) -> String {
         format!("{}, line {}", self.name, line_of(self.text, start))
     }
@@ -73,7 +73,7 @@ pub fn add(catalogue: &mut Catalogue, text: &str, name: &str) -> Result<(), Cata
 
 fn read(catalogue: &Catalogue, text: &str, name: &str) -> Result<Vec<ForeignKey>, CatalogueError> {
     const FORM: &str = "a key has table, columns, references, referenced and perhaps when";
-    let place = Place { name, text };
+    let place = KeyFile { name, text };
     if text.len() > FILE_MAX {
         return Err(place.refuse(0, "the file has more than 1 MiB".to_owned(), FORM));
     }
@@ -114,7 +114,7 @@ fn is_same(one: &ForeignKey, other: &ForeignKey) -> bool {
 
 fn resolve(
     catalogue: &Catalogue,
-    place: &Place,
+    place: &KeyFile,
     start: usize,
     entry: Entry,
 ) -> Result<ForeignKey, CatalogueError> {
@@ -175,7 +175,7 @@ fn is_comparable(one: Kind, other: Kind) -> bool {
 
 fn columns_of(
     table: &Table,
-    place: &Place,
+    place: &KeyFile,
     names: &[Spanned<String>],
 ) -> Result<Vec<usize>, CatalogueError> {
     let mut columns = Vec::with_capacity(names.len());

@@ -38,7 +38,7 @@ const TRIES: u32 = 100;
 
 /// Writes `bytes` to the file of this name, completely or not at all.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut place = Place::of(path)?;
+    let mut place = Destination::of(path)?;
     place.file.write_all(bytes)?;
     place.keep().map(drop)
 }
@@ -60,7 +60,7 @@ pub fn check(path: &Path) -> io::Result<()> {
 /// Creates a file of this name that is written bit by bit. It replaces another file of that name
 /// immediately.
 pub fn create(path: &Path) -> io::Result<File> {
-    Place::of(path)?.keep()
+    Destination::of(path)?.keep()
 }
 
 /// Opens the directory of this name, creating it and its missing parents. Fails with
@@ -79,13 +79,13 @@ pub fn directory(path: &Path) -> io::Result<HeldDir> {
 }
 
 /// Where the bytes are stored until they are complete.
-struct Place {
+struct Destination {
     file: File,
     /// The directory, the temporary name in it, and the requested name.
     pending: Option<(OwnedFd, PathBuf, PathBuf)>,
 }
 
-impl Place {
+impl Destination {
     fn of(path: &Path) -> io::Result<Self> {
         if let Some(number) = descriptor(path) {
             return own_descriptor(number).map(|file| Self { file, pending: None });
@@ -120,7 +120,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Destination {
     fn drop(&mut self) {
         if let Some((dir, part, _)) = &self.pending {
             // It was not written completely.
@@ -150,7 +150,7 @@ fn allowed(found: &Stat) -> io::Result<()> {
 }
 
 /// Opens a file that cannot be replaced.
-fn special(dir: BorrowedFd, name: &OsStr, found: &Stat) -> io::Result<Place> {
+fn special(dir: BorrowedFd, name: &OsStr, found: &Stat) -> io::Result<Destination> {
     allowed(found)?;
     let until = Instant::now() + READER;
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY;
@@ -166,7 +166,7 @@ fn special(dir: BorrowedFd, name: &OsStr, found: &Stat) -> io::Result<Place> {
     // Another file may have taken its name.
     allowed(&fstat(&file)?)?;
     fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
-    Ok(Place { file: File::from(file), pending: None })
+    Ok(Destination { file: File::from(file), pending: None })
 }
 
 /// Returns the number of this process's descriptor that a path names: shells make such paths, and

@@ -26,13 +26,13 @@ pub struct PostgresServer {
     server: Child,
     programs: PathBuf,
     settings: Vec<String>,
-    place: Place,
+    place: Namespace,
     dir: ScratchDir,
 }
 
 /// Location of the processes of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Namespace {
     Host,
     /// In their own PID namespace, as in a container: their pids mean nothing on the host.
     Apart,
@@ -42,16 +42,16 @@ impl PostgresServer {
     /// Creates a server of a version and waits until it answers; `settings` have the form
     /// `name=value`.
     pub fn start(major: u32, settings: &[&str]) -> Result<Self, TestkitError> {
-        Self::make(major, settings, Place::Host)
+        Self::make(major, settings, Namespace::Host)
     }
 
     /// Like [`Self::start`], but the host cannot match the server's processes: the server is
     /// visible only through SQL, like a remote one.
     pub fn start_apart(major: u32, settings: &[&str]) -> Result<Self, TestkitError> {
-        Self::make(major, settings, Place::Apart)
+        Self::make(major, settings, Namespace::Apart)
     }
 
-    fn make(major: u32, settings: &[&str], place: Place) -> Result<Self, TestkitError> {
+    fn make(major: u32, settings: &[&str], place: Namespace) -> Result<Self, TestkitError> {
         let programs = if major == DISTRIBUTED { distributed() } else { postgres_programs(major) };
         let dir = ScratchDir::on_disk()?;
         tool("chown", &[OsStr::new("postgres:"), dir.path().as_os_str()])?;
@@ -200,13 +200,13 @@ fn distributed() -> PathBuf {
 /// Returns a command for a PostgreSQL program. It does not run as root, which the programs refuse,
 /// and it ends with the test.
 fn program(path: &Path, dir: &Path) -> Command {
-    program_at(Place::Host, path, dir)
+    program_at(Namespace::Host, path, dir)
 }
 
-fn program_at(place: Place, path: &Path, dir: &Path) -> Command {
+fn program_at(place: Namespace, path: &Path, dir: &Path) -> Command {
     let mut command = match place {
-        Place::Host => Command::new("setpriv"),
-        Place::Apart => {
+        Namespace::Host => Command::new("setpriv"),
+        Namespace::Apart => {
             let mut command = Command::new("unshare");
             command.args(["--pid", "--fork", "--kill-child", "setpriv"]);
             command
@@ -223,7 +223,7 @@ fn serve(
     dir: &Path,
     port: u16,
     settings: &[String],
-    place: Place,
+    place: Namespace,
 ) -> Result<Child, TestkitError> {
     let path = programs.join("postgres");
     let mut command = program_at(place, &path, dir);

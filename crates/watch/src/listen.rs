@@ -36,7 +36,7 @@ use crate::WatchError;
 use crate::exposition::{self, Paths, Snapshot};
 use access::Refusal;
 pub use access::{Access, Token, host_name};
-use places::{Place, Places};
+use places::{Places, Slot};
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const PLAIN: &str = "text/plain; charset=UTF-8";
@@ -160,7 +160,7 @@ async fn accept(listener: TcpListener, service: Arc<Service>, most: usize) -> io
         match listener.accept().await {
             Ok((stream, _)) => {
                 places.make_room().await;
-                let asked = Place::default();
+                let asked = Slot::default();
                 let serve = serve(stream, Arc::clone(&service), asked.clone());
                 let task = tokio::spawn(async { drop(time::timeout(PATIENCE, serve).await) });
                 places.take(task.abort_handle(), asked);
@@ -186,7 +186,7 @@ fn is_passing(error: &io::Error) -> bool {
 }
 
 /// Answers one request.
-async fn serve(stream: TcpStream, service: Arc<Service>, place: Place) {
+async fn serve(stream: TcpStream, service: Arc<Service>, place: Slot) {
     // If it is closed early, it leaves nothing behind in the kernel.
     let (Ok(()), Ok(local)) = (stream.set_zero_linger(), stream.local_addr()) else { return };
     let answer = service_fn(move |request: Request<Incoming>| {
@@ -222,7 +222,7 @@ impl Service {
         &self,
         request: &Request<Incoming>,
         local: SocketAddr,
-        place: &Place,
+        place: &Slot,
     ) -> Response<Full<Bytes>> {
         match self.access.check(request.uri(), request.headers(), local.ip()) {
             Err(Refusal::Host(why)) => {

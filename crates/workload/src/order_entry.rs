@@ -61,7 +61,7 @@ pub struct OrderEntry {
 
 /// Place of a session in a schema.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct SessionSlot {
     pub schema: u32,
     pub rows: u64,
     pub work_unit: u32,
@@ -71,7 +71,7 @@ pub struct Place {
 }
 
 impl OrderEntry {
-    pub fn new(place: Place) -> Self {
+    pub fn new(place: SessionSlot) -> Self {
         let (customers, products) = customers_and_products(place.rows);
         let kinds = (0_u8..).zip(SHARES);
         let deck = kinds.flat_map(|(kind, share)| vec![kind; share as usize]).collect();
@@ -184,7 +184,7 @@ mod tests {
     const ROWS: u64 = 1600;
 
     fn session(session: u32) -> OrderEntry {
-        OrderEntry::new(Place { schema: 3, rows: ROWS, work_unit: 64, session, sessions: 4 })
+        OrderEntry::new(SessionSlot { schema: 3, rows: ROWS, work_unit: 64, session, sessions: 4 })
     }
 
     #[test]

@@ -12,7 +12,7 @@ use blockstone_base::database::{STATEMENTS, TRANSACTIONS};
 use blockstone_base::rng::{self, Rng};
 use blockstone_servers::{Operation, Statement, TableStep};
 
-use crate::order_entry::{OrderEntry, Place};
+use crate::order_entry::{OrderEntry, SessionSlot};
 use crate::parameters::{Every, Hotspot, Parameters, Population};
 
 /// Operations of each session covered by the checksum of a schedule.
@@ -153,7 +153,7 @@ impl Schedule {
             },
             order_entry: match parameters.population {
                 Population::Mixed { threads, .. } if parameters.order_entry => {
-                    Some(OrderEntry::new(Place {
+                    Some(OrderEntry::new(SessionSlot {
                         schema,
                         rows: parameters.rows,
                         work_unit: parameters.work_unit,

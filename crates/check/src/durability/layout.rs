@@ -51,14 +51,14 @@ fn offset(index: u64) -> u64 {
 
 /// Location of the block with this sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Extent {
     /// File, relative to the directory; empty on a device.
     pub file: String,
     pub offset_bytes: u64,
     pub bytes: u64,
 }
 
-pub fn place(number: u16, pattern: Pattern, sequence: u64) -> Place {
+pub fn place(number: u16, pattern: Pattern, sequence: u64) -> Extent {
     let bytes = block_bytes(sequence);
     let (file, offset_bytes) = match pattern {
         Pattern::Overwrite => (format!("{number:02}"), offset(sequence % SLOTS)),
@@ -66,7 +66,7 @@ pub fn place(number: u16, pattern: Pattern, sequence: u64) -> Place {
         Pattern::Create => (format!("{number:02}/{sequence:012}"), 0),
         Pattern::Rename => (format!("{number:02}/current"), 0),
     };
-    Place { file, offset_bytes, bytes }
+    Extent { file, offset_bytes, bytes }
 }
 
 fn appended(number: u16, sequence: u64) -> String {

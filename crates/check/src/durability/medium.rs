@@ -15,7 +15,7 @@ use blockstone_sys::buffer::Slot;
 use blockstone_sys::file::{Access, BlockFile, FileError};
 use blockstone_sys::held::HeldDir;
 
-use super::layout::{self, BLOCK_MAX, HEADER, HEADER_STREAM, Place, SLOTS};
+use super::layout::{self, BLOCK_MAX, Extent, HEADER, HEADER_STREAM, SLOTS};
 use super::stamp::{self, SECTOR, Sector, Stamp};
 use crate::CheckError;
 
@@ -316,7 +316,7 @@ fn base(is_device: bool, number: u16) -> u64 {
     if is_device { layout::part_offset(number) } else { 0 }
 }
 
-pub fn stamp_of(run: u64, number: u16, place: &Place, sequence: u64) -> Stamp {
+pub fn stamp_of(run: u64, number: u16, place: &Extent, sequence: u64) -> Stamp {
     Stamp { run, stream: number, sequence, offset_bytes: place.offset_bytes }
 }
 
@@ -335,7 +335,7 @@ impl<'a> StreamReader<'a> {
     }
 
     /// Reads the content of a place; returns fewer bytes if its file ends there, or does not exist.
-    pub fn read(&mut self, place: &Place) -> Result<&[u8], FileError> {
+    pub fn read(&mut self, place: &Extent) -> Result<&[u8], FileError> {
         let is_open = self.open.as_ref().is_some_and(|(name, _)| *name == place.file);
         if !is_open {
             let opened = self.medium.open_uncached(&place.file)?;

@@ -23,7 +23,7 @@ const FRESH: u64 = 4096;
 
 /// Place for the scratch files.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct Scratch<'a> {
     pub path: &'a Path,
     pub id: u64,
     /// Whether it is a claimed device instead of a directory.
@@ -65,7 +65,7 @@ pub struct Files {
 impl Files {
     /// Prepares the files; `None` if the file system does not support such files.
     pub fn prepared(
-        place: &Place<'_>,
+        place: &Scratch<'_>,
         mode: Mode,
         sharing: Sharing,
         writers: u32,
@@ -129,7 +129,7 @@ pub const FILLED: u64 = FRESH;
 
 impl ScratchFile {
     /// Prepares a file of this many blocks; `None` if the file system does not support such a file.
-    fn prepared(place: &Place<'_>, mode: Mode, blocks: u64) -> Result<Option<Self>, CheckError> {
+    fn prepared(place: &Scratch<'_>, mode: Mode, blocks: u64) -> Result<Option<Self>, CheckError> {
         let mut file = Self::create(place)?;
         file.requests = blocks;
         match mode {
@@ -166,7 +166,7 @@ impl ScratchFile {
     }
 
     /// Opens the claimed device, on which only as much is written as the modes need.
-    fn on_device(place: &Place<'_>) -> Result<Self, CheckError> {
+    fn on_device(place: &Scratch<'_>) -> Result<Self, CheckError> {
         let buffered = BlockFile::open(place.path, Access::ReadWrite, false)?;
         let tested = buffered.reopen(Access::ReadWrite, !place.is_buffered);
         let plain = buffered.plain()?;
@@ -177,7 +177,7 @@ impl ScratchFile {
         Ok(file)
     }
 
-    fn create(place: &Place<'_>) -> Result<Self, CheckError> {
+    fn create(place: &Scratch<'_>) -> Result<Self, CheckError> {
         let path = place.path.join(scratch::name(place.id, "order"));
         let buffered = BlockFile::create_new(&path, false)?;
         // From here until its name is gone, the next check finds it if this one is killed.
@@ -270,7 +270,7 @@ const WRITERS_MAX: u64 = 16;
 
 /// Returns whether `look` says so for a file there.
 pub fn is_in_memory(
-    place: &Place<'_>,
+    place: &Scratch<'_>,
     look: impl Fn(&File) -> io::Result<bool>,
 ) -> Result<bool, CheckError> {
     Ok(look(&ScratchFile::create(place)?.plain).unwrap_or(false))

@@ -250,7 +250,7 @@ impl Leaf {
     fn run(&self, device: &Device, depth: Depth, wanted: &Wanted) -> Attacked {
         let started = Instant::now();
         let scratch = ScratchDir::on_disk().expect(CAN);
-        let place = Place::make(self, scratch.path(), device, wanted);
+        let place = Directories::make(self, scratch.path(), device, wanted);
         let mut attacked = Attacked { class: self.words.join(" "), ..Attacked::default() };
         let is_brief = depth == Depth::Short && self.words != [COMMON_OF];
         for reach in self.reaches.iter().filter(|reach| !is_brief || !self.is_common(reach)) {
@@ -349,7 +349,7 @@ fn shown(line: &[OsString]) -> String {
 }
 
 /// Directories and device with which a command is run.
-struct Place<'a> {
+struct Directories<'a> {
     /// The command's own directory, which is not attacked.
     safe: PathBuf,
     /// The attacked directory, which holds the path.
@@ -361,7 +361,7 @@ struct Place<'a> {
     wanted: &'a Wanted,
 }
 
-impl<'a> Place<'a> {
+impl<'a> Directories<'a> {
     fn make(leaf: &Leaf, dir: &Path, device: &'a Device, wanted: &'a Wanted) -> Self {
         let [safe, theirs, victims, beside] =
             ["safe", "theirs", "victims", "beside"].map(|name| dir.join(name));

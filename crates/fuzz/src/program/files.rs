@@ -168,7 +168,7 @@ pub const CLASSES: &[Class] = &[
 ];
 
 /// The directory in which the program is started, and the files in it.
-struct Place {
+struct WorkDir {
     dir: TempDir,
     /// The file that is damaged.
     file: PathBuf,
@@ -176,7 +176,7 @@ struct Place {
 }
 
 impl Class {
-    fn place(&self) -> Place {
+    fn place(&self) -> WorkDir {
         let dir = tempfile::tempdir().expect("temporary files can be made");
         let (it, other) = (dir.path().join(IT), dir.path().join("other"));
         let (file, seeds) = match self.from {
@@ -205,7 +205,7 @@ impl Class {
         };
         let read = || vec![fs::read(&file).expect("the fixtures can be read")];
         let seeds = if seeds.is_empty() { read() } else { seeds };
-        Place { dir, file, seeds }
+        WorkDir { dir, file, seeds }
     }
 
     fn run(&self, wanted: &Wanted) -> Outcome {
@@ -237,7 +237,7 @@ impl Class {
     }
 }
 
-impl Place {
+impl WorkDir {
     fn start(&self, wanted: &Wanted, input: &[u8], command: &[&str], beside: &Path) -> Ended {
         let out = self.dir.path().join(OUT);
         let _ = fs::remove_dir_all(&out);

@@ -109,7 +109,7 @@ fn written() -> (Images, Images) {
         seed: 1,
         random_percent: 0,
     };
-    let mark = Mark { first: Lsn(1), place: Place { sequence: 1, offset: 0 } };
+    let mark = Mark { first: Lsn(1), place: RedoAddress { sequence: 1, offset: 0 } };
     let state = State {
         sequence: 0,
         checkpoint: Lsn(1),
@@ -197,7 +197,7 @@ fn a_state_that_no_instance_gets_to_is_none() {
         seed: 42,
         random_percent: 100,
     };
-    let mark = Mark { first: Lsn(77), place: Place { sequence: 3, offset: 4096 } };
+    let mark = Mark { first: Lsn(77), place: RedoAddress { sequence: 3, offset: 4096 } };
     let (protection, loaded) = (TornProtection::FullPage, 2);
     let state = State { sequence: 5, checkpoint: Lsn(99), mark, loaded, protection, writers: 1 };
     let known = |spec: InstanceSpec, state: State| {
@@ -215,7 +215,7 @@ fn a_state_that_no_instance_gets_to_is_none() {
     ] {
         assert!(!known(forged, state), "{forged:?}");
     }
-    let at = |sequence, offset| Mark { place: Place { sequence, offset }, ..mark };
+    let at = |sequence, offset| Mark { place: RedoAddress { sequence, offset }, ..mark };
     for forged in [
         State { sequence: u64::MAX, ..state },
         State { checkpoint: Lsn(u64::MAX), ..state },

@@ -7,7 +7,7 @@
 //! them evenly.
 
 use super::error::GroupError;
-use super::map::Place;
+use super::map::UnitAddress;
 
 #[derive(Clone, Debug)]
 pub(super) struct Room {
@@ -33,7 +33,7 @@ impl Allocator {
         Self { rooms, copies, turn: 0, pairs }
     }
 
-    pub fn allocate(&mut self, units: u64) -> Result<Vec<Place>, GroupError> {
+    pub fn allocate(&mut self, units: u64) -> Result<Vec<UnitAddress>, GroupError> {
         let mut places = Vec::with_capacity(units as usize * self.copies);
         for _ in 0..units {
             let primary = self.turn;
@@ -69,13 +69,13 @@ impl Allocator {
             .expect("there are as many failure groups as copies, which was checked")
     }
 
-    fn take(&mut self, disk: usize) -> Result<Place, GroupError> {
+    fn take(&mut self, disk: usize) -> Result<UnitAddress, GroupError> {
         let room = &mut self.rooms[disk];
         if room.next >= room.units {
             return Err(GroupError::NoRoom { disk: room.name.clone(), units: room.units });
         }
         room.next += 1;
-        Ok(Place { disk: disk as u16, unit: room.next - 1 })
+        Ok(UnitAddress { disk: disk as u16, unit: room.next - 1 })
     }
 }
 

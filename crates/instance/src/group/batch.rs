@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use blockstone_sys::batch::{BatchRing, GatherWrite, PARTS_MAX, Written};
 use blockstone_sys::thread;
 
-use super::map::Place;
+use super::map::UnitAddress;
 use super::state::{Present, Rings, Shared};
 use crate::disk::{Disk, DiskError};
 
@@ -18,7 +18,7 @@ pub(super) const BATCH_PARTS_MAX: usize = PARTS_MAX;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part<'a> {
-    pub place: Place,
+    pub place: UnitAddress,
     pub offset: u64,
     pub data: &'a [u8],
     pub piece: u32,

@@ -13,7 +13,7 @@ use blockstone_sys::buffer::Slot as Memory;
 use super::damage::{BadBlock, Verifier};
 use super::error::GroupError;
 use super::header;
-use super::map::{FileMap, Place};
+use super::map::{FileMap, UnitAddress};
 use super::member::DiskState;
 use super::state::Shared;
 use super::units::Age;
@@ -22,7 +22,7 @@ use crate::planted::{Planted, planted};
 
 /// A copy of a unit, as far as it can be read.
 struct Copy {
-    place: Place,
+    place: UnitAddress,
     memory: Memory,
     unreadable: Vec<bool>,
     failure: Option<DiskError>,
@@ -39,10 +39,10 @@ pub(super) struct Gathering<'a> {
     shared: &'a Shared,
     file: &'a FileMap,
     unit: u64,
-    to: Place,
+    to: UnitAddress,
     verifier: Option<Verifier>,
     /// Places on online disks; at least one.
-    sources: Vec<Place>,
+    sources: Vec<UnitAddress>,
     copies: Vec<Copy>,
     /// Memory of previously copied units, for reuse.
     spare: &'a mut Vec<Memory>,
@@ -55,7 +55,7 @@ enum Choice {
     /// The copy with this number; those at these places are bad.
     Intact {
         copy: usize,
-        bad: Vec<Place>,
+        bad: Vec<UnitAddress>,
     },
     NeverWritten {
         copy: usize,
@@ -69,11 +69,12 @@ impl<'a> Gathering<'a> {
     pub fn new(
         shared: &'a Shared,
         (file, unit): (&'a FileMap, u64),
-        to: Place,
+        to: UnitAddress,
         spare: &'a mut Vec<Memory>,
     ) -> Result<Self, GroupError> {
-        let online = |place: &Place| shared.slot(*place).state() == DiskState::Online;
-        let sources: Vec<Place> = file.copies_of(unit).iter().copied().filter(online).collect();
+        let online = |place: &UnitAddress| shared.slot(*place).state() == DiskState::Online;
+        let sources: Vec<UnitAddress> =
+            file.copies_of(unit).iter().copied().filter(online).collect();
         if sources.is_empty() {
             let gone = |disk: usize| shared.members[disk].state() != DiskState::Online;
             return Err(shared.copies_missing(&file.name, &gone));
@@ -147,7 +148,7 @@ impl<'a> Gathering<'a> {
     }
 
     /// Returns the number of the copy at `place`, which is read when it is first needed.
-    fn copy(&mut self, place: Place) -> Result<usize, GroupError> {
+    fn copy(&mut self, place: UnitAddress) -> Result<usize, GroupError> {
         if let Some(known) = self.copies.iter().position(|copy| copy.place == place) {
             return Ok(known);
         }
@@ -194,7 +195,7 @@ impl<'a> Gathering<'a> {
             return true;
         }
         if self.laid_out.is_empty() {
-            let layout = |place: &Place| {
+            let layout = |place: &UnitAddress| {
                 let member = self.shared.slot(*place);
                 member.header.layout_of(member.offset(place.unit))
             };

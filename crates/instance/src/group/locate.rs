@@ -29,8 +29,9 @@ impl Atlas {
     pub fn find(&self, disk: usize, offset: u64) -> Option<Found<'_>> {
         let (unit, within) = ((offset / self.unit_bytes) as u32, offset % self.unit_bytes);
         self.files.iter().find_map(|file| {
-            let is_there =
-                |place: &super::map::Place| usize::from(place.disk) == disk && place.unit == unit;
+            let is_there = |place: &super::map::UnitAddress| {
+                usize::from(place.disk) == disk && place.unit == unit
+            };
             let index = file.places.iter().position(is_there)? / file.copies;
             let offset = byte_of(file, index as u64, within);
             Some(Found { file: &file.name, offset, block: offset / file.block_bytes })
@@ -61,13 +62,13 @@ fn byte_of(file: &FileMap, unit: u64, within: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::map::Place;
+    use super::super::map::UnitAddress;
     use super::*;
 
     #[test]
     fn every_byte_is_found_where_its_copies_are() {
         let places = |first: u32| {
-            (0..16).map(move |at| Place { disk: (at % 2) as u16, unit: first + at / 2 })
+            (0..16).map(move |at| UnitAddress { disk: (at % 2) as u16, unit: first + at / 2 })
         };
         let file = |name: &str, fine, first| FileMap {
             name: name.into(),

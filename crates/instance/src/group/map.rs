@@ -13,7 +13,7 @@ use crate::disk::{ALIGN_BYTES, Disk};
 const MAGIC: [u8; 8] = *b"BLKSTMAP";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct UnitAddress {
     pub disk: u16,
     pub unit: u32,
 }
@@ -27,7 +27,7 @@ pub(super) struct FileMap {
     pub copies: usize,
     pub unit_bytes: u64,
     /// The copies of unit 0, those of unit 1, and so on; the primary first.
-    pub places: Vec<Place>,
+    pub places: Vec<UnitAddress>,
 }
 
 /// A part of a file that is contiguous on each of its disks.
@@ -75,7 +75,7 @@ impl FileMap {
     }
 
     #[inline]
-    pub fn copies_of(&self, unit: u64) -> &[Place] {
+    pub fn copies_of(&self, unit: u64) -> &[UnitAddress] {
         let first = unit as usize * self.copies;
         &self.places[first..first + self.copies]
     }
@@ -135,7 +135,7 @@ fn undamaged(bytes: &[u8]) -> Result<Map, Refusal> {
 impl Map {
     /// Whether every unit of every file has its copies, on disks of the group.
     fn is_sound(&self, header: &Header) -> bool {
-        let place = |place: &Place| {
+        let place = |place: &UnitAddress| {
             self.disks.get(usize::from(place.disk)).is_some_and(|disk| place.unit < disk.units)
         };
         let file = |file: &FileMap| {
@@ -261,7 +261,7 @@ fn decode_file(from: &mut Decoder<'_>) -> Option<FileMap> {
         places: from
             .words()?
             .into_iter()
-            .map(|word| Place { disk: (word >> 32) as u16, unit: word as u32 })
+            .map(|word| UnitAddress { disk: (word >> 32) as u16, unit: word as u32 })
             .collect(),
     })
 }
@@ -283,7 +283,7 @@ mod tests {
             copies: 2,
             unit_bytes,
             places: (0..2 * units as u32)
-                .map(|number| Place { disk: (number % 5) as u16, unit: number })
+                .map(|number| UnitAddress { disk: (number % 5) as u16, unit: number })
                 .collect(),
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::error::GroupError;
-use super::map::{FileMap, Piece, Place};
+use super::map::{FileMap, Piece, UnitAddress};
 use super::member::{DiskState, Slot};
 use super::state::Shared;
 use super::{Bytes, ReadInfo, header};
@@ -41,7 +41,7 @@ impl Shared {
     ) -> Result<(), GroupError> {
         let first = offset + piece.at as u64;
         let copies = file.copies_of(piece.unit);
-        let online = |place: &&Place| self.slot(**place).state() == DiskState::Online;
+        let online = |place: &&UnitAddress| self.slot(**place).state() == DiskState::Online;
         if let Some(place) = copies.iter().find(online) {
             let member = self.slot(*place);
             info.ios += 1;
@@ -103,12 +103,12 @@ impl Shared {
     /// or, if none is good, the first failure and how many copies could be read.
     fn first_good(
         &self,
-        copies: &[Place],
+        copies: &[UnitAddress],
         unit_offset: u64,
         block: &mut [u8],
         good: &dyn Fn(&[u8]) -> bool,
         info: &mut ReadInfo,
-    ) -> Result<Vec<Place>, (Option<DiskError>, usize)> {
+    ) -> Result<Vec<UnitAddress>, (Option<DiskError>, usize)> {
         let (mut bad, mut failure, mut readable) = (Vec::new(), None, 0);
         for place in copies {
             let member = self.slot(*place);
@@ -133,7 +133,7 @@ impl Shared {
     pub(super) fn overwrite(
         &self,
         file: &FileMap,
-        place: Place,
+        place: UnitAddress,
         unit_offset: u64,
         block: &[u8],
     ) -> Result<bool, GroupError> {
@@ -220,7 +220,7 @@ impl Shared {
     }
 
     #[inline]
-    pub(super) fn slot(&self, place: Place) -> &Slot {
+    pub(super) fn slot(&self, place: UnitAddress) -> &Slot {
         &self.members[usize::from(place.disk)]
     }
 }

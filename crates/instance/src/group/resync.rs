@@ -10,7 +10,7 @@ use blockstone_base::Bytes;
 use super::copy::Gathering;
 use super::error::GroupError;
 use super::header::{self, Header};
-use super::map::{FileMap, Map, Offline, Place};
+use super::map::{FileMap, Map, Offline, UnitAddress};
 use super::member::DiskState;
 use super::setup::{check_blank, is_blank, lay_out};
 use super::state::Shared;
@@ -165,8 +165,8 @@ impl Shared {
     /// Makes the copies of a unit durable: data that its disk may still lose must not survive
     /// elsewhere as if it had been durable there.
     fn settle(&self, file: &FileMap, unit: u64) -> Result<(), GroupError> {
-        let online = |place: &&Place| self.slot(**place).state() == DiskState::Online;
-        let volatile = |place: &&Place| self.slot(**place).units().is_volatile(place.unit);
+        let online = |place: &&UnitAddress| self.slot(**place).state() == DiskState::Online;
+        let volatile = |place: &&UnitAddress| self.slot(**place).units().is_volatile(place.unit);
         let places = file.copies_of(unit).iter().filter(online).filter(volatile);
         places.map(|place| usize::from(place.disk)).try_for_each(|disk| self.sync_disk(disk))
     }

@@ -11,7 +11,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use super::Redundancy;
 use super::damage::{BadBlocks, Verifier};
 use super::error::GroupError;
-use super::map::{DiskMap, FileMap, Map, Offline, Place};
+use super::map::{DiskMap, FileMap, Map, Offline, UnitAddress};
 use super::member::{DiskState, Slot};
 use super::units::Lost;
 use crate::disk::Disk;
@@ -144,7 +144,7 @@ impl Shared {
     }
 
     /// Returns every unit on a disk: its file, its number in the file, its place.
-    pub fn units_on(&self, disk: usize) -> impl Iterator<Item = (&FileMap, u64, Place)> {
+    pub fn units_on(&self, disk: usize) -> impl Iterator<Item = (&FileMap, u64, UnitAddress)> {
         self.files.iter().flat_map(move |file| {
             let places = file.places.iter().enumerate();
             places

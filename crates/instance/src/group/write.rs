@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::batch::{BATCH_PARTS_MAX, Batch, Part, RUN_BYTES_MAX};
 use super::error::GroupError;
-use super::map::{FileMap, Place};
+use super::map::{FileMap, UnitAddress};
 use super::member::DiskState;
 use super::read::check_range;
 use super::state::{Present, Shared};
@@ -17,7 +17,7 @@ use blockstone_sys::clock;
 struct Spread<'a> {
     parts: Vec<Part<'a>>,
     /// Blocks of copies that are offline.
-    missed: Vec<(Place, Range<u64>)>,
+    missed: Vec<(UnitAddress, Range<u64>)>,
     pieces: usize,
 }
 

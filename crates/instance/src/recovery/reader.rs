@@ -7,7 +7,7 @@ use crate::control::POSITION_MAX;
 use crate::error::InstanceError;
 use crate::files::Files;
 use crate::group::{GroupError, GroupFile};
-use crate::redo::buffer::{Logs, Mark, Place};
+use crate::redo::buffer::{Logs, Mark, RedoAddress};
 use crate::redo::{Lsn, REDO_BLOCK_BYTES, REDO_HEADER_BYTES, RedoHeader};
 
 /// Bytes per read in the search for redo after damage.
@@ -57,7 +57,7 @@ impl<'a> Reader<'a> {
     /// Returns the next chunk: the position of its first byte, and its records.
     pub fn next(&mut self) -> Result<Option<(Lsn, &[u8])>, InstanceError> {
         let here = self.next.place;
-        let started = Place { sequence: here.sequence + 1, offset: 0 };
+        let started = RedoAddress { sequence: here.sequence + 1, offset: 0 };
         for place in [here, started] {
             if let Some(blocks) = self.chunk(place)? {
                 self.unreadable = None;
@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
                 let offset = place.offset + u64::from(blocks) * REDO_BLOCK_BYTES as u64;
                 self.next = Mark {
                     first: Lsn(first.0 + self.payload.len() as u64),
-                    place: Place { offset, ..place },
+                    place: RedoAddress { offset, ..place },
                 };
                 return Ok(Some((first, &self.payload)));
             }
@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn file(&self, place: Place) -> &'a GroupFile {
+    fn file(&self, place: RedoAddress) -> &'a GroupFile {
         &self.files.redo[(place.sequence % self.logs.count) as usize]
     }
 
@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
 
     /// Reads the chunk at `place` into `payload`; returns its number of redo blocks, or `None` if
     /// it is not whole.
-    fn chunk(&mut self, place: Place) -> Result<Option<u32>, InstanceError> {
+    fn chunk(&mut self, place: RedoAddress) -> Result<Option<u32>, InstanceError> {
         let left = (self.logs.bytes - place.offset) / REDO_BLOCK_BYTES as u64;
         self.payload.clear();
         if left == 0 {
@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
     /// records. Returns the first header; `None` if one of them is not whole, or not of this chunk.
     fn redo_blocks(
         &mut self,
-        place: Place,
+        place: RedoAddress,
         index: u32,
         count: u32,
     ) -> Result<Option<RedoHeader>, InstanceError> {
@@ -175,7 +175,7 @@ impl<'a> Reader<'a> {
             while offset < self.logs.bytes {
                 let bytes = SEARCH_BYTES.min(self.logs.bytes - offset);
                 let part = &mut memory[..bytes as usize];
-                let from = Place { sequence, offset };
+                let from = RedoAddress { sequence, offset };
                 if let Some(found) = self.later(from, part, first)? {
                     self.next = found;
                     return Ok(true);
@@ -190,7 +190,7 @@ impl<'a> Reader<'a> {
     /// Parts that cannot be read are skipped.
     fn later(
         &self,
-        from: Place,
+        from: RedoAddress,
         memory: &mut [u8],
         first: Lsn,
     ) -> Result<Option<Mark>, InstanceError> {
@@ -214,7 +214,7 @@ impl<'a> Reader<'a> {
             }
             // After the rest of a chunk whose beginning is gone.
             let passed = if header.index == 0 { 0 } else { REDO_BLOCK_BYTES as u64 };
-            let place = Place { offset: offset + passed, ..from };
+            let place = RedoAddress { offset: offset + passed, ..from };
             return Ok(Some(Mark { first: header.first, place }));
         }
         Ok(None)

@@ -39,7 +39,7 @@ const PAUSE: Duration = Duration::from_micros(20);
 const MARK_EVERY_BYTES: u64 = 256 << 10;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct RedoAddress {
     /// Number of the log since the instance was created; it is stored in file `sequence % logs`.
     pub sequence: u64,
     pub offset: u64,
@@ -49,7 +49,7 @@ pub(crate) struct Place {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub first: Lsn,
-    pub place: Place,
+    pub place: RedoAddress,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -492,7 +492,7 @@ impl State {
         let left = blocks(logs.bytes - self.mark.place.offset) * REDO_PAYLOAD_BYTES;
         let switch = left < APPEND_BYTES_MAX;
         if switch {
-            let Place { sequence, .. } = self.mark.place;
+            let RedoAddress { sequence, .. } = self.mark.place;
             let next = ((sequence + 1) % logs.count) as usize;
             self.blocked = self.ends[next] > self.checkpoint && !planted(Planted::RedoOverwritten);
             if self.blocked {
@@ -500,7 +500,7 @@ impl State {
                 return;
             }
             self.ends[(sequence % logs.count) as usize] = self.mark.first;
-            self.mark.place = Place { sequence: sequence + 1, offset: 0 };
+            self.mark.place = RedoAddress { sequence: sequence + 1, offset: 0 };
             self.switches += 1;
         }
         let last = self.marks.back().expect("the first mark stays");

@@ -11,7 +11,7 @@ use blockstone_sys::perf::{KernelSymbols, Sample};
 use crate::Unmeasured;
 
 #[derive(Debug)]
-pub struct Place {
+pub struct CodeLocation {
     pub module: Arc<str>,
     /// Empty for code outside the kernel.
     pub symbol: Arc<str>,
@@ -65,12 +65,12 @@ impl Code {
         self.kernel.as_ref().err()
     }
 
-    pub fn at(&mut self, sample: &Sample, now_ns: u64) -> Place {
+    pub fn at(&mut self, sample: &Sample, now_ns: u64) -> CodeLocation {
         if sample.is_kernel {
             return self.in_kernel(sample.address, now_ns);
         }
         let module = self.in_program(sample, now_ns);
-        Place { module, symbol: self.text(""), is_idle: false }
+        CodeLocation { module, symbol: self.text(""), is_idle: false }
     }
 
     /// Forgets a process, which now executes another program.
@@ -96,7 +96,7 @@ impl Code {
         }
     }
 
-    fn in_kernel(&mut self, address: u64, now_ns: u64) -> Place {
+    fn in_kernel(&mut self, address: u64, now_ns: u64) -> CodeLocation {
         let known = |kernel: &KernelSymbols| {
             let found = kernel.at(address)?;
             Some((found.module.to_owned(), found.name.to_owned(), found.is_idle))
@@ -117,7 +117,7 @@ impl Code {
                 found.unwrap_or_else(|| (UNKNOWN.to_owned(), UNKNOWN.to_owned(), false))
             }
         };
-        Place { module: self.text(&module), symbol: self.text(&symbol), is_idle }
+        CodeLocation { module: self.text(&module), symbol: self.text(&symbol), is_idle }
     }
 
     fn in_program(&mut self, sample: &Sample, now_ns: u64) -> Arc<str> {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::compress::Sizes;
 use crate::digest::Fingerprint;
-use crate::table::{Entry, Place};
+use crate::table::{Entry, Location};
 
 /// A block with a pseudo-random number: the blocks with the smallest numbers are drawn. The number
 /// of a block of the same files is the same in every scan, so that scans can be merged.
@@ -22,7 +22,7 @@ use crate::table::{Entry, Place};
 struct Ticket {
     number: u64,
     print: Fingerprint,
-    place: Place,
+    place: Location,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub struct BlockSizes {
 
 impl Ticket {
     #[inline]
-    fn new(print: Fingerprint, place: Place) -> Self {
+    fn new(print: Fingerprint, place: Location) -> Self {
         let at = rng::mix(place.at() ^ rng::mix(place.file().into()));
         Self { number: rng::mix(at ^ print as u64), print, place }
     }
@@ -61,7 +61,7 @@ impl BlockSizes {
     /// Returns whether the content of this block is to be compressed: the block is drawn, and no
     /// other block with the same content is.
     #[inline]
-    pub(super) fn wants(&mut self, print: Fingerprint, place: Place) -> bool {
+    pub(super) fn wants(&mut self, print: Fingerprint, place: Location) -> bool {
         let ticket = Ticket::new(print, place);
         if self.drawn.len() >= self.blocks_max && ticket.number >= self.number_max {
             return false;
@@ -149,7 +149,7 @@ mod tests {
     fn drawn(blocks_max: usize, contents: &[u64]) -> BlockSizes {
         let mut sizes = BlockSizes::new(blocks_max);
         for (&content, at) in contents.iter().zip(0..) {
-            if sizes.wants(print(content), Place::new(0, at)) {
+            if sizes.wants(print(content), Location::new(0, at)) {
                 sizes.put(print(content), [content as u32; 4]);
             }
         }
@@ -213,7 +213,7 @@ mod tests {
         let mut again = BlockSizes::new(300);
         part.rows().for_each(|(entry, sizes)| again.put_row(&entry, sizes));
         for (&content, at) in contents.iter().zip(0..).skip(4000) {
-            if again.wants(print(content), Place::new(0, at)) {
+            if again.wants(print(content), Location::new(0, at)) {
                 again.put(print(content), [content as u32; 4]);
             }
         }

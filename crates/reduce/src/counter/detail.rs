@@ -12,7 +12,7 @@ use crate::digest::Fingerprint;
 use crate::mask::MaskedUnit;
 use crate::plan::Plan;
 use crate::sets::FileId;
-use crate::table::{Place, Table};
+use crate::table::{Location, Table};
 
 pub const STRIP_BINS: usize = 240;
 const STRIPS_MAX: usize = 1024;
@@ -170,7 +170,7 @@ impl Detail {
     /// Counts a block that is not zeros, at `index` among those completed.
     pub fn block(
         &mut self,
-        place: Place,
+        place: Location,
         index: usize,
         (print, copied): (Fingerprint, Option<Copied>),
         table: &mut Table,
@@ -252,7 +252,7 @@ impl Detail {
         strip.bins.get_mut((block * bins / strip.blocks) as usize)
     }
 
-    fn extend_run(&mut self, place: Place, first: Place) {
+    fn extend_run(&mut self, place: Location, first: Location) {
         if let Some(run) = &mut self.run
             && run.original == first.file()
             && place.at() - run.start == first.at().wrapping_sub(run.original_start)

@@ -7,7 +7,7 @@ use crate::grid::{Grid, Tower, Units};
 use crate::hash::{Prints, SEGMENT_BYTES};
 use crate::mask::Mask;
 use crate::plan::{Memory, Plan};
-use crate::table::{Place, Table};
+use crate::table::{Location, Table};
 
 use super::BLOCKS_MAX;
 
@@ -161,7 +161,7 @@ impl MaskedGrid {
         if print == zero {
             self.zero_blocks += 1;
         } else {
-            self.table.see(print, Place::new(0, 0));
+            self.table.see(print, Location::new(0, 0));
         }
     }
 }

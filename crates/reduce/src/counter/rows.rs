@@ -164,7 +164,7 @@ mod tests {
 
     use super::super::tests::{count, files, plan};
     use super::*;
-    use crate::table::Place;
+    use crate::table::Location;
 
     fn document() -> Json {
         serde_json::to_value(count(plan().with_masks(), &files(3))).unwrap()
@@ -214,7 +214,7 @@ mod tests {
         let mut counter = count(small, &files(3));
         assert!(matches!(counter.put_set(0, 1000), Err(RowError::File { file: 1000, .. })));
         let row = |print, file| {
-            let entry = Entry::new(print, Place::new(file, 0), 1);
+            let entry = Entry::new(print, Location::new(file, 0), 1);
             Row { table: 0, entry, sizes: None }
         };
         assert_eq!(counter.put(row(5, 1000)), Err(RowError::Impossible { table: 0 }));

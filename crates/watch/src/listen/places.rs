@@ -14,11 +14,11 @@ const ASKING: Duration = Duration::from_millis(20);
 /// Minimum time for a connection that has sent its request.
 const ANSWERING: Duration = Duration::from_millis(50);
 
-/// State that a connection shares with [`Places`].
+/// State that a connection shares with [`Slots`].
 #[derive(Clone, Debug, Default)]
-pub struct Place(Arc<AtomicBool>);
+pub struct Slot(Arc<AtomicBool>);
 
-impl Place {
+impl Slot {
     /// Marks that the request has arrived and is being answered.
     pub fn ask(&self) {
         self.0.store(true, Ordering::Relaxed);
@@ -31,7 +31,7 @@ impl Place {
 
 struct Taken {
     task: AbortHandle,
-    place: Place,
+    place: Slot,
     since: Instant,
 }
 
@@ -46,7 +46,7 @@ impl Places {
         Self { most, taken: VecDeque::new() }
     }
 
-    pub fn take(&mut self, task: AbortHandle, place: Place) {
+    pub fn take(&mut self, task: AbortHandle, place: Slot) {
         self.taken.push_back(Taken { task, place, since: Instant::now() });
     }
 
@@ -101,7 +101,7 @@ mod tests {
         let mut tasks = Vec::new();
         let mut connect = |asks: bool| {
             runtime.block_on(places.make_room());
-            let (task, place) = (runtime.spawn(std::future::pending::<()>()), Place::default());
+            let (task, place) = (runtime.spawn(std::future::pending::<()>()), Slot::default());
             places.take(task.abort_handle(), place.clone());
             if asks {
                 place.ask();

@@ -95,12 +95,12 @@ impl Request {
 
 /// Bytes that the witness had written to its log, and bytes that QEMU had written to the disk's log
 /// at that time or later.
-struct Place {
+struct LogPosition {
     known: usize,
     logged: u64,
 }
 
-impl Place {
+impl LogPosition {
     /// Returns the last flush that was logged by then, and the next one.
     fn around(&self, requests: &[Request]) -> (usize, usize) {
         let then = requests.partition_point(|it| it.logged_at < self.logged);
@@ -111,7 +111,7 @@ impl Place {
 }
 
 /// Has a machine write for some seconds, and records the places.
-fn write(product: &Product<'_>, log: &Path) -> Result<(Vec<Request>, Vec<Place>)> {
+fn write(product: &Product<'_>, log: &Path) -> Result<(Vec<Request>, Vec<LogPosition>)> {
     let guest = Guest::create(SIZE, GuestDisk::Logged)?;
     let witness = Witness::start(product, log)?;
     let methods = "fsync,fdatasync,dsync,direct-dsync,direct-none";
@@ -133,7 +133,7 @@ fn write(product: &Product<'_>, log: &Path) -> Result<(Vec<Request>, Vec<Place>)
         let known = fs::metadata(log).map_or(0, |found| found.len());
         let logged = fs::metadata(guest.requests()).map_or(0, |found| found.len());
         if known > BEGUN {
-            places.push(Place { known: known as usize, logged });
+            places.push(LogPosition { known: known as usize, logged });
         }
         sleep(Duration::from_millis(1));
     }

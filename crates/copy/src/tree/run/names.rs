@@ -32,7 +32,7 @@ enum Done {
 }
 
 /// Place for a new name.
-struct Place<'a> {
+struct NewName<'a> {
     dir: Arc<HeldDir>,
     name: &'a Path,
     /// For messages.
@@ -44,7 +44,7 @@ struct Place<'a> {
 type Last<'a> = Option<(&'a Path, Arc<HeldDir>)>;
 
 impl<'a> Run<'a> {
-    fn place(&self, entry: &'a Entry, last: &mut Last<'a>) -> Result<Place<'a>, CopyError> {
+    fn place(&self, entry: &'a Entry, last: &mut Last<'a>) -> Result<NewName<'a>, CopyError> {
         let parent = entry.target.parent().unwrap_or(Path::new(""));
         let dir = match last {
             Some((of, dir)) if *of == parent => Arc::clone(dir),
@@ -59,7 +59,7 @@ impl<'a> Run<'a> {
             Err(Errno::NOENT) => None,
             found => Some(found.map_err(CopyError::io("look at", &path))?),
         };
-        Ok(Place { dir, name, path, there })
+        Ok(NewName { dir, name, path, there })
     }
 
     pub(super) fn directories(&self, workshop: &mut Workshop<'_>) {
@@ -84,7 +84,7 @@ impl<'a> Run<'a> {
         last: &mut Last<'a>,
         workshop: &mut Workshop<'_>,
     ) -> Result<Node, CopyError> {
-        let Place { dir, name, path, there } = self.place(entry, last)?;
+        let NewName { dir, name, path, there } = self.place(entry, last)?;
         if let Some(there) = there {
             if FileType::from_raw_mode(there.st_mode) != FileType::Directory {
                 let error = CopyError::io("make the directory", &path)(Errno::NOTDIR);
@@ -224,7 +224,7 @@ impl<'a> Run<'a> {
 
     /// Returns whether the existing object is what would be made. A device or pipe is never
     /// replaced, so it stays even without --resume.
-    fn is_kept(&self, entry: &Entry, place: &Place<'_>, there: &Stat) -> bool {
+    fn is_kept(&self, entry: &Entry, place: &NewName<'_>, there: &Stat) -> bool {
         let is_special = matches!(entry.kind, Kind::Special(..));
         if !(self.settings.file.resume || is_special && self.settings.file.force) {
             return false;

@@ -22,13 +22,13 @@ pub enum Shape {
 }
 
 /// Table of a number, name of its row, and its key.
-type Place = (String, String, String);
+type CellName = (String, String, String);
 
 /// Makes lines of the tables of one tick after another.
 #[derive(Debug)]
 pub struct Ticks {
     /// Columns of the wide shape.
-    places: Option<Vec<Place>>,
+    places: Option<Vec<CellName>>,
     texts: Texts,
 }
 
@@ -64,7 +64,7 @@ impl Ticks {
             };
             return cells(tables).map(line_of).collect();
         };
-        let found: HashMap<Place, &Value> =
+        let found: HashMap<CellName, &Value> =
             cells(tables).map(|cell| (cell.place(), cell.value)).collect();
         let fields = places.iter().map(|place| found.get(place).map_or("".into(), |it| field(it)));
         line(&std::iter::once(instant.into()).chain(fields).collect::<Vec<_>>(), self.texts)
@@ -90,7 +90,7 @@ struct Cell<'a> {
 }
 
 impl Cell<'_> {
-    fn place(&self) -> Place {
+    fn place(&self) -> CellName {
         (self.table.to_owned(), self.row.clone(), self.key.to_owned())
     }
 }
