@@ -89,7 +89,7 @@ fn unknown_version(verb: &Verb, global: &Global) -> Option<String> {
     })
 }
 
-/// What a global option is given for in vain.
+/// Returns a message if a global option has no effect on this verb.
 fn ineffective(verb: &Verb, matches: &ArgMatches, global: &Global) -> Option<String> {
     let name = verb.name;
     let is_given = matches.value_source("runs_dir") == Some(ValueSource::CommandLine);

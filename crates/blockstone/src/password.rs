@@ -10,8 +10,8 @@ use crate::purpose::Purpose;
 
 #[derive(Args, Clone, Debug, Default)]
 pub struct PasswordFile {
-    /// Take the password of the database from the first line of this file, which nobody else may
-    /// read
+    /// Take the password of the database from the first line of this file, which must not be
+    /// readable by others
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(add = Purpose::Input)]
     pub password_file: Option<PathBuf>,

@@ -133,7 +133,7 @@ pub struct Row {
     /// Smallest share of false differences among the rows of the comparison at which this one still
     /// counts as different (Benjamini and Hochberg).
     pub q_value: Option<f64>,
-    /// What can be said of `b`.
+    /// Outcome of the comparison, as seen from `b`.
     pub outcome: Outcome,
     /// Rules that condemn the figure in any recording of either side.
     pub condemned_by: Vec<String>,
@@ -362,7 +362,8 @@ fn row(key: &Key, a: &[&Figure], b: &[&Figure]) -> Row {
         several => several.iter().map(|figure| figure.estimate).collect(),
     };
     let (n_a, n_b) = (a.len(), b.len());
-    // What other programs or the processors did does not make storage faster.
+    // If other programs or the processors affected a figure, it does not show which storage is
+    // faster.
     let doubted = figures_of.clone().any(|figure| figure.doubted);
     let better = if doubted { Better::Neither } else { key.subject.better() };
     let loads = differing_loads(a.iter().chain(b));

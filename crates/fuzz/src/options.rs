@@ -51,7 +51,7 @@ pub enum Role {
     Once(worker::Once),
     /// Start the program with damaged files of every kind that it reads
     Files(Program),
-    /// Start the program with options that nobody puts together, for every verb
+    /// Start the program with unusual combinations of options, for every verb
     Options(Program),
     /// Start the program with paths in directories of another user, who attacks it: needs root
     Attacks(Attacks),

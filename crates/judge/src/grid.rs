@@ -112,7 +112,7 @@ pub struct Against {
     pub title: String,
     /// Mean of this combination's runs ÷ that of the first; null if nothing happened.
     pub ratio: Option<Estimate>,
-    /// What can be said of the ratio.
+    /// Outcome of comparing this combination with the first.
     pub outcome: Outcome,
     /// Rules that condemn the figure in any run of either combination.
     pub condemned_by: Vec<String>,

@@ -56,8 +56,8 @@ impl Behaviour {
         }
     }
 
-    /// What blk-throttle makes of a device that alone would do `device_iops` with `device_ns`: at
-    /// the cap, everything at the start of each 100 ms, then nothing.
+    /// A device that alone would do `device_iops` with `device_ns`, behind blk-throttle: at the
+    /// cap, everything happens at the start of each 100 ms, then nothing.
     pub fn capped(cap_iops: f64, in_flight: u32, device_ns: f64) -> Self {
         let each_release = cap_iops / 10.0;
         let mean_ns = f64::from(in_flight) / cap_iops * 1e9;

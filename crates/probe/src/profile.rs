@@ -1,5 +1,6 @@
-//! What processors execute: processor time by role, mode, module and kernel function, from samples
-//! that each processor takes by its own clock. docs/profile.md says what exactly is counted.
+//! Code that processors execute: processor time by role, mode, module and kernel function, from
+//! samples that each processor takes by its own clock. docs/profile.md says what exactly is
+//! counted.
 //!
 //! It is not among the probes that always run: it needs privileges, interrupts every processor at
 //! its rate, and must be given the roles of threads.

@@ -213,9 +213,9 @@ fn processor_time_is_found_in_its_role_mode_module_and_function() {
     assert!(named > 0.9 * cpu_ns(&rows, |row| text(row, "mode") == "kernel"), "{table}");
 }
 
-/// Whatever else this machine does: time spent waiting for work is not processor time. A processor
-/// that idles in a virtual machine is woken late for its samples, and then some are missed: time
-/// that is not covered may only be idle time.
+/// Time spent waiting for work is not processor time, regardless of the other load of this machine.
+/// A processor that idles in a virtual machine is woken late for its samples, and then some are
+/// missed: time that is not covered may only be idle time.
 #[test]
 fn waiting_for_work_is_no_processor_time() {
     require!(Perf);

@@ -68,7 +68,7 @@ impl Shape {
     }
 }
 
-/// What deduplication must find when it compares whole blocks of the shape's size.
+/// Blocks that deduplication must find when it compares whole blocks of the shape's size.
 ///
 /// 121 freshly formatted data files of 32 GiB have 4,194,304 blocks of 8K each. If 8,692 blocks
 /// (67.9 MiB) of each occur nowhere else and all others are the same in every file, the ratio is

@@ -22,7 +22,7 @@ pub enum Compress {
     Every,
 }
 
-/// What a scan counts, and its memory limit.
+/// Set of counts that a scan makes, and its memory limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     grids: Vec<Grid>,

@@ -8,7 +8,7 @@ pub struct Chart {
     /// Unique anchor on the page, in kebab case.
     pub name: Text,
     pub title: Text,
-    /// What to look for in it; its numbers are in tables.
+    /// Features to look for in it; its numbers are in tables.
     pub about: String,
     pub x: Axis,
     pub y: Axis,

@@ -22,7 +22,7 @@ pub struct Report {
     /// Version of the JSON document, within which keys are only added.
     pub version: u32,
     pub headline: Headline,
-    /// What was measured, on what and when, one line each, of parts joined by ` · `.
+    /// Subject, place and time of the measurement, one line each, of parts joined by ` · `.
     pub identity: Vec<String>,
     /// Facts that the reader must know before any number: unfinished, imported, partial.
     pub warnings: Vec<String>,
@@ -38,7 +38,7 @@ pub struct Report {
     pub partial: bool,
     /// Something that was to be done could not be: a file was not copied.
     pub is_undone: bool,
-    /// What was asked does not hold: `--fail-if`, files that are equal.
+    /// Whether a condition that was asked for does not hold: `--fail-if`, files that are equal.
     pub is_refuted: bool,
     /// The figures that a recording keeps in its manifest.
     pub summary: BTreeMap<String, Figure>,

@@ -272,7 +272,7 @@ fn look_at_all(
     })
 }
 
-/// What a file was recognised as, or why it cannot be scanned.
+/// The kind as which a file was recognised, or the reason why it cannot be scanned.
 type Looked = Result<Found, String>;
 
 fn look_at_each(looks: &Looks<'_>, head: &mut [u8], tell: &Sender<(usize, Looked)>) {

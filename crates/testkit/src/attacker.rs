@@ -20,7 +20,7 @@ use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
-/// User and group id of an attacker: those of `nobody`.
+/// User and group id of an attacker: the overflow id, which owns no files.
 pub const STRANGER: u32 = 65_534;
 
 /// Actions of an attacker, which continue until it is stopped.

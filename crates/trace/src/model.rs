@@ -14,7 +14,7 @@ pub enum Kind {
     PostgresDurations,
 }
 
-/// What response time is spent on.
+/// A component of response time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Component {
     Cpu,

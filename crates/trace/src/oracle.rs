@@ -60,7 +60,7 @@ fn recognises(head: &[u8]) -> bool {
     traced || only_headed()
 }
 
-/// What the next lines belong to.
+/// The construct to which the next lines belong.
 #[derive(Debug)]
 enum Mode {
     Records,

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use blockstone_base::Bytes;
 use blockstone_testkit::{Caps, DeviceSpec, FileSystem, LoopDevice};
 
-/// What to do with devices of known limits.
+/// Actions on devices of known limits.
 #[derive(Debug, clap::Subcommand)]
 pub enum Action {
     /// Make a loop device with direct I/O over a file that is written in full

@@ -42,6 +42,7 @@ const CHECKS: &[Check] = &[
     sources::module_files,
     sources::file_length,
     sources::line_width,
+    sources::comments,
     sources::crate_opening,
     sources::silent_skips,
     sources::turns,

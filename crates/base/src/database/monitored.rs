@@ -1,7 +1,7 @@
-//! What an outside monitor sees of a database, in addition to the series that a run records of the
-//! database that it drives. A server's counters live as long as the server; if they fall because
-//! they were reset or a database was dropped, nothing is added. The monitor's own session is not
-//! included.
+//! Series that an outside monitor records of a database, in addition to those that a run records of
+//! the database that it drives. A server's counters live as long as the server; if they fall
+//! because they were reset or a database was dropped, nothing is added. The monitor's own session
+//! is not included.
 
 use crate::column::{Schema, Unit};
 

@@ -33,7 +33,7 @@ pub struct Common<'a> {
     target: &'a StorageTarget,
     /// The settings after defaults, by the name of the option.
     settings: &'a BTreeMap<String, Value>,
-    /// What the measurement could do, and what not and why.
+    /// Capabilities of the measurement, with the reason for each that is degraded.
     capabilities: &'a [NamedCapability],
 }
 

@@ -1,4 +1,4 @@
-//! What was measured, on what, when, with which settings.
+//! Identity of a measurement: its subject, host, storage, time and settings.
 
 use blockstone_base::Capability;
 use blockstone_base::column::Unmeasured;
@@ -234,7 +234,7 @@ fn machine(manifest: &Manifest) -> Table {
     facts.table()
 }
 
-/// What could be done in full is named in one row; what could not has its reason.
+/// Full capabilities are named in one row; each degraded one has a row with its reason.
 fn capabilities(manifest: &Manifest) -> Table {
     let mut facts = Facts::new("capabilities", "Capabilities");
     let mut full = Vec::new();

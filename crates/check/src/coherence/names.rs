@@ -198,7 +198,7 @@ fn one_change(
             Err(errno) => return Ok(Err(Stop::Failed("stat", reader, errno))),
         }
     }
-    // What the reader knows now may be its answer later.
+    // The reader looks before the change: its answer afterwards may come from its cache.
     if let Err(errno) = sees(session, change, reader, (name, other))? {
         return Ok(Err(Stop::Failed("stat", reader, errno)));
     }

@@ -208,7 +208,7 @@ impl Watch {
 impl Held {
     /// Opens the file behind a descriptor for observation only.
     fn open(mounts: &Mounts, path: &Path, is_device: bool) -> io::Result<Self> {
-        // What was a file a moment ago may now be a pipe, which is not opened.
+        // The descriptor may have been reused for a pipe in the meantime, which is not opened.
         let plain = BlockFile::open(path, Access::Read, false).map_err(io::Error::other)?;
         let plain = plain.into_file();
         let name = link_target(path).unwrap_or_default();

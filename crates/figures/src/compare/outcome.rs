@@ -18,7 +18,7 @@ pub enum Better {
     Neither,
 }
 
-/// What can be said of a figure of `b` compared with that of `a`.
+/// Outcome of comparing a figure of `b` with that of `a`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {

@@ -168,7 +168,7 @@ for (const plot of plots) {
     values = tip.querySelectorAll("span").length;
   }
   if (!values) faults.add(`no value under the pointer: ${titled(plot)}`);
-  // What is drawn stays within the drawing, and labels on the page and apart.
+  // Shapes stay within the drawing, and labels on the page and apart.
   const inner = plot.querySelector("svg.shapes").getBoundingClientRect();
   for (const shape of plot.querySelectorAll("svg.shapes path")) {
     const { left, right, top, bottom } = shape.getBoundingClientRect();

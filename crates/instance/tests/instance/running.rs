@@ -1,4 +1,4 @@
-//! What sessions see while the instance runs, and that their counters add up.
+//! Behaviour of a running instance as its sessions see it, and the sums of their counters.
 
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! A configured limit: that of a control group, a hypervisor, or a cloud volume.
 //!
 //! A flat curve alone proves nothing: every device has a ceiling, and a good one is flat there.
-//! What tells a limit from a ceiling is the behaviour of the device *below* it. A device at its
+//! A limit differs from a ceiling in the behaviour of the device *below* it. A device at its
 //! ceiling is busy with every request, so that time passes in the device and all requests are
 //! alike. A device behind a limit is idle most of the time: it answers immediately, and the
 //! requests wait elsewhere, in stalls. So a plateau is called a limit only with one of the marks in

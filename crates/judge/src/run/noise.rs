@@ -76,7 +76,7 @@ pub struct NoiseEffect {
     pub noisy: Estimate,
     /// With ÷ without noise; null if nothing happened without.
     pub ratio: Option<Estimate>,
-    /// What can be said of the difference.
+    /// Outcome of comparing the figure with and without noise.
     pub outcome: Outcome,
     /// Rules that condemn the figure on either side.
     pub condemned_by: Vec<String>,

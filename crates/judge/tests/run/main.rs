@@ -263,7 +263,7 @@ fn only_what_threads_waited_for_clients_in_calls_is_network() {
     assert_eq!((all.cpu_in_waits_ns + all.run_queue_in_waits_ns) / 1_000_000, 2_000);
     assert_eq!((all.cpu_ns / 1_000_000, all.run_queue_ns / 1_000_000), (6_666, 3_333));
     assert!(all.remainder_ns.abs() < 1e3, "{all:?}");
-    // What samples of the server's events say of the time at work has no effect.
+    // The time at work according to samples of the server's events has no effect.
     let mut busy = threads_of_20_sessions();
     busy.set("instance", "", "outside_sampled_ns", 1_000_000_000);
     assert_eq!(db_time(&busy).network_ns, all.network_ns);

@@ -151,7 +151,7 @@ impl SqlError {
         }
     }
 
-    /// What the run created on `server` remains there, because of `error`.
+    /// The schema that the run created on `server` remains there, because of `error`.
     pub fn remains(server: &str, error: &Self) -> Self {
         let said = error.to_string();
         let why = said.lines().next().unwrap_or_default();

@@ -10,7 +10,7 @@ pub enum Subject {
     File { inode: u64, generation: u32 },
     /// A block device, or a file on it that could not be determined.
     Device,
-    /// What the file system stores on the device in addition to its files.
+    /// Data that the file system stores on the device in addition to its files.
     Metadata,
     /// Memory that was swapped out to the device.
     Swap,

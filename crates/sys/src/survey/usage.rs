@@ -1,8 +1,8 @@
 //! Finds what uses a block device, because overwriting it would destroy something. The check comes
 //! before a device is overwritten, which is refused if the kernel's files do not show it.
 //!
-//! What a mapped or RAID device is built on needs no check of its own: that device holds its
-//! members exclusively. A loop device does not, so what it is built on is examined too.
+//! The members of a mapped or RAID device need no check of their own: that device holds them
+//! exclusively. A loop device does not, so the file or device below it is examined too.
 
 mod processes;
 

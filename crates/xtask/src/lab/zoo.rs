@@ -1,9 +1,8 @@
 //! Checks that deceptive storage is caught: set-ups that must each get the verdict of a rule, and
 //! honest ones that must get none. Adding a set-up takes one line of a table.
 //!
-//! Whatever else happens on the machine (other programs on its processors, a disk whose speed
-//! wanders) is true of honest set-ups too: a verdict of a rule in [`SURROUNDINGS`] is not a false
-//! alarm.
+//! Other activity of the machine (other programs on its processors, a disk whose speed wanders)
+//! affects honest set-ups too: a verdict of a rule in [`SURROUNDINGS`] is not a false alarm.
 
 mod setups;
 

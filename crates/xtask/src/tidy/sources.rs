@@ -1,5 +1,5 @@
 //! The form of the sources: where unsafe code may be, how long files and lines may get, how a crate
-//! opens, how a test may be skipped, and that registries are complete.
+//! and a comment open, how a test may be skipped, and that registries are complete.
 
 use super::Finding;
 use super::tree::{SourceFile, Tree};
@@ -7,6 +7,11 @@ use super::tree::{SourceFile, Tree};
 const FILE_LINES_MAX: usize = 600;
 const MAIN_LINES_MAX: usize = 80;
 const LINE_WIDTH_MAX: usize = 100;
+
+/// Words with which a comment that is only a relative clause begins.
+const RELATIVES: [&str; 5] = ["What", "Who", "Whoever", "Whatever", "Nobody"];
+/// Persons that a comment does not have, in lower case.
+const NO_ONES: [&str; 2] = ["nobody", "somebody"];
 
 /// Attribute by which a crate of the program denies what clippy.toml lists; CI makes each warning
 /// an error.
@@ -117,6 +122,40 @@ pub fn line_width(tree: &Tree) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// A comment is a noun phrase or a sentence with a subject, and its subject is a thing that has a
+/// name. Only its first line is judged for how it begins, because later ones are in mid-sentence.
+pub fn comments(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree.rust() {
+        let mut in_comment = false;
+        for (index, line) in file.text.lines().enumerate() {
+            let text = comment(line);
+            let opens = text.is_some() && !in_comment;
+            in_comment = text.is_some();
+            let Some(text) = text else { continue };
+            let first = text.split_once(' ').map_or("", |(first, _)| first);
+            if opens && RELATIVES.contains(&first) {
+                let what = format!("a comment that begins with `{first}`");
+                let hint = "write a noun phrase, or a sentence with a subject and a verb";
+                findings.push(file.finding(index, what, hint));
+            }
+            let lower = text.to_lowercase();
+            let mut words = lower.split(|c: char| !c.is_alphanumeric() && c != '_');
+            if let Some(word) = words.find(|word| NO_ONES.contains(word)) {
+                let hint = "name the user, program or session that is meant";
+                findings.push(file.finding(index, format!("a comment with `{word}`"), hint));
+            }
+        }
+    }
+    findings
+}
+
+/// Returns the text of a line that is a comment.
+fn comment(line: &str) -> Option<&str> {
+    let text = line.trim_start().strip_prefix("//")?;
+    Some(text.strip_prefix(['/', '!']).unwrap_or(text).trim_start())
 }
 
 /// A crate opens with what it is for; a library shows how it is used.
@@ -275,6 +314,22 @@ mod tests {
         let text = format!("\n{}\n{}\n", "µ".repeat(100), "µ".repeat(101));
         assert_eq!(lines(line_width, "crates/a/src/a.rs", &text), [3]);
         assert!(lines(line_width, "docs/a.md", &text).is_empty());
+    }
+
+    #[test]
+    fn a_comment_that_is_a_relative_clause_is_found_at_its_first_line_only() {
+        let text = "//! What it does.\n\n/// Work, and\n/// What is left of it.\nstruct A {\n\
+                    \x20   /// Whatever remains.\n    a: u8,\n    // Whose turn it is.\n}\n";
+        assert_eq!(lines(comments, "crates/a/src/a.rs", text), [1, 6]);
+        assert!(lines(comments, "docs/a.md", text).is_empty());
+    }
+
+    #[test]
+    fn a_comment_about_unnamed_persons_is_found() {
+        let text = "/// A lock that nobody holds,\n/// or somebody.\nfn nobody_holds() {}\n// As \
+                    nobody_holds.\nlet a = \"nobody\";\n// Nobody reads it.\n";
+        let found = lines(comments, "crates/a/tests/a.rs", text);
+        assert_eq!(found, [1, 2, 6, 6], "the last one for both reasons");
     }
 
     #[test]

@@ -181,7 +181,7 @@ fn headlines(findings: &IosizeFindings) -> Vec<(String, &Flow)> {
         }
     };
     let bytes: u64 = findings.total.iter().map(|flow| flow.asked_bytes).sum();
-    // What a command writes to its standard error is beside the point.
+    // Small flows are left out, such as the messages that a command writes to its standard error.
     let counts = |flow: &&Flow| flow.asked_bytes * 50 >= bytes;
     findings.total.iter().filter(counts).map(of).collect()
 }

@@ -99,11 +99,11 @@ rows! {
 }
 
 rows! {
-    /// What could not be copied.
+    /// Files that could not be copied.
     pub(super) struct FailedRow {
         /// The source.
         path: String = text("path").answer(),
-        /// What the system said.
+        /// Error that the system reported.
         error: String = text("error").prose(),
     }
 }
@@ -117,7 +117,7 @@ rows! {
         files: u64 = total("files", Measure::Count).answer(),
         /// The first of them.
         first: String = text("first"),
-        /// What the system said.
+        /// Error that the system reported.
         why: String = text("why").prose(),
     }
 }
@@ -127,11 +127,11 @@ rows! {
     pub(super) struct EvidenceRow {
         /// Reading the sources, or writing the target.
         side: &'static str = text("side"),
-        /// What this program moved or shared.
+        /// Bytes that this program moved or shared.
         copied_bytes: u64 = bytes("copied"),
-        /// What the kernel charged to this process.
+        /// Bytes that the kernel charged to this process.
         charged_bytes: Option<u64> = bytes("charged"),
-        /// What the devices moved, for all processes.
+        /// Bytes that the devices moved, for all processes.
         device_bytes: Option<u64> = bytes("device"),
     }
 }

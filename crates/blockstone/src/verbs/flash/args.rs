@@ -32,7 +32,7 @@ Examples:
   blockstone flash fit fio_bw.1.log --visible 400G            spare and amplification of a drive
   blockstone flash life --write-rate 50M --endurance 3000")]
 pub struct FlashArgs {
-    /// What to compute
+    /// Computation
     #[command(subcommand)]
     pub verb: FlashVerb,
 }
@@ -218,7 +218,7 @@ pub struct SimArgs {
 /// Arguments of `flash sweep`.
 #[derive(Args, Debug)]
 pub struct SweepArgs {
-    /// What to vary: op=7,20,44 (over-provisioning in percent), policy=greedy,fifo,d=5,
+    /// Parameters to vary: op=7,20,44 (over-provisioning in percent), policy=greedy,fifo,d=5,
     /// pages-per-block=64,256, levelling=none,20,5 (as --levelling of flash sim), reserve=1,4,
     /// bad-blocks=0,2 (in percent)
     #[arg(value_name = "KEY=VALUE,VALUE", required = true)]

@@ -37,8 +37,8 @@ pub struct NoiseArgs {
     /// Writers, spread over the paths [default: 2, or one for each path]
     #[arg(long, alias = "sessions", value_name = "N", help_heading = "Writes")]
     pub writers: Option<u32>,
-    /// What each writer loops over: as large as the redo logs, and larger than a write cache that
-    /// could hold it
+    /// Area that each writer loops over: as large as the redo logs, and larger than a write cache
+    /// that could hold it
     #[arg(long, default_value = "1G", value_name = "SIZE", help_heading = "Writes")]
     pub area: Bytes,
     /// Bytes per write

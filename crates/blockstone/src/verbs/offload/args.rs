@@ -23,7 +23,7 @@ Examples:
   blockstone offload run --cells 1,2,4 /data          PostgreSQL cells, started for this
   blockstone offload model --cells 6 --scan-rate 1GB --consume-rate 350MB --returned 94%")]
 pub struct OffloadArgs {
-    /// What to do
+    /// Action
     #[command(subcommand)]
     pub verb: OffloadVerb,
 }
@@ -52,7 +52,7 @@ pub struct AccountArgs {
     /// In which counters of bytes are given in a CSV without a column of units [default: B]
     #[arg(long, value_parser = one_of(UNITS))]
     pub unit: Option<Unit>,
-    /// What the link of one host carries in a second: the report says how much of it was used
+    /// Bandwidth of the link of one host: the report says how much of it was used
     #[arg(long, value_name = "RATE")]
     pub link: Option<Rate>,
 }
@@ -78,13 +78,13 @@ pub struct ModelArgs {
     pub cells: CellArgs,
     #[command(flatten)]
     pub hosts: HostArgs,
-    /// What the network between cells and hosts carries
+    /// Bandwidth of the network between cells and hosts
     #[arg(long, value_name = "RATE", help_heading = "Links")]
     pub fabric: Option<Rate>,
-    /// What the link of one host carries
+    /// Bandwidth of the link of one host
     #[arg(long, value_name = "RATE", help_heading = "Links")]
     pub host_link: Option<Rate>,
-    /// What the link of one cell carries
+    /// Bandwidth of the link of one cell
     #[arg(long, value_name = "RATE", help_heading = "Links")]
     pub cell_link: Option<Rate>,
 }
@@ -97,10 +97,10 @@ pub struct CellArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     #[arg(default_value_t = 1)]
     pub cells: u32,
-    /// What one cell reads in a second
+    /// Bytes that one cell reads in a second
     #[arg(long, value_name = "RATE")]
     pub scan_rate: Option<Rate>,
-    /// What the processors of one cell filter in a second, in bytes that are read
+    /// Bytes read that the processors of one cell filter in a second
     #[arg(long, value_name = "RATE")]
     pub cell_cpu_rate: Option<Rate>,
     /// Disks, or other parts, of all cells: the report says what each of them does
@@ -108,7 +108,7 @@ pub struct CellArgs {
     pub disks: Option<u32>,
 }
 
-/// What takes the rows.
+/// Hosts, which take the rows.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Hosts")]
 pub struct HostArgs {
@@ -118,7 +118,7 @@ pub struct HostArgs {
     /// Hosts up to which throughput is shown [default: until the storage binds]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub hosts_max: Option<u32>,
-    /// What one host consumes in a second of what crosses the wire
+    /// Bytes from the wire that one host consumes in a second
     #[arg(long, value_name = "RATE")]
     pub consume_rate: Option<Rate>,
     /// Processors that cells and hosts share, if all of them run on one machine

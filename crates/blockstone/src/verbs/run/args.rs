@@ -86,7 +86,7 @@ pub struct RunArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Measurement")]
 pub struct FormArgs {
-    /// What the sessions do
+    /// Work of the sessions
     #[arg(long, value_enum, default_value_t = Profile::Slob)]
     pub profile: Profile,
     /// Blocks per read, for --profile scan: of the instance, and from PostgreSQL 17 on (its
@@ -110,7 +110,7 @@ pub struct FormArgs {
     /// through it, as those of dd
     #[arg(long, value_name = "redo|direct|buffered[:N]")]
     pub noise: Option<Noise>,
-    /// What each noise writer loops over: an array with a write cache absorbs smaller areas
+    /// Area that each noise writer loops over: an array with a write cache absorbs smaller areas
     /// [default: 256M, or an eighth of the free space over all writers]
     #[arg(long, value_name = "SIZE", requires = "noise")]
     pub noise_area: Option<Bytes>,
@@ -119,7 +119,7 @@ pub struct FormArgs {
     pub noise_write: Option<Bytes>,
 }
 
-/// What the sessions do.
+/// Work of the sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Profile {
     /// Select and update rows, as SLOB does
@@ -158,7 +158,7 @@ impl FromStr for Noise {
     }
 }
 
-/// What it is sent to.
+/// Database that the workload is sent to.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Database")]
 pub struct InstanceArgs {

@@ -107,7 +107,7 @@ pub struct StatedArgs {
     pub cores: Option<f64>,
 }
 
-/// What of the observations is meant.
+/// Interpretation of the observations.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Need")]
 pub struct NeedArgs {
@@ -133,11 +133,11 @@ pub struct NeedArgs {
     pub month_end: Option<u32>,
 }
 
-/// What it is held against.
+/// Hardware that the need is compared with.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Hardware")]
 pub struct HardwareArgs {
-    /// What one unit can do: amounts such as 180iops,600gb,350usd, other keys of a catalogue such
+    /// Capacity of one unit: amounts such as 180iops,600gb,350usd, other keys of a catalogue such
     /// as `rpm=15000,mtbf_h=1000000`, or the name of a unit of the catalogue [default: the first
     /// unit of the catalogue]
     #[arg(long, value_name = "UNIT")]
@@ -168,7 +168,7 @@ pub struct HardwareArgs {
     pub curve: Option<String>,
 }
 
-/// What the units are attached to.
+/// Machine that the units are attached to.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Machine")]
 pub struct MachineArgs {
@@ -176,8 +176,8 @@ pub struct MachineArgs {
     /// are those of its link to them
     #[arg(long, value_name = "UNIT")]
     pub machine: Option<String>,
-    /// What a core of the source does, as a multiple of a core of the machine, for example the
-    /// ratio of two calibrate --cpu
+    /// Speed of a core of the source, as a multiple of that of a core of the machine, for example
+    /// the ratio of two calibrate --cpu
     #[arg(long, value_name = "RATIO", value_parser = positive, requires = "machine",
           default_value = "1")]
     pub core_ratio: f64,

@@ -90,9 +90,9 @@ rows! {
     pub(super) struct CeilingRow {
         /// The limit of a unit.
         ceiling: String = text("ceiling").answer(),
-        /// What is needed of hardware.
+        /// Amount that the hardware must deliver.
         need: f64 = count("need"),
-        /// What a unit can do at the utilisation that is planned.
+        /// Amount that a unit can deliver at the utilisation that is planned.
         unit_capacity: f64 = count("of a unit"),
         /// Units that it takes.
         units: u64 = count("units").answer(),
@@ -285,7 +285,7 @@ rows! {
         /// Of the need, with its interval; of a p99 the one wanted, or by the curve at the next
         /// larger load that was measured.
         predicted: Value = unmerged("predicted", Measure::OfRow).answer(),
-        /// What the run did, with its interval; unknown if a rule condemned it.
+        /// Value that the run measured, with its interval; unknown if a rule condemned it.
         measured: Option<Estimate> = unmerged("measured", Measure::OfRow).answer(),
     }
 }

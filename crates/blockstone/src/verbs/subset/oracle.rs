@@ -17,7 +17,7 @@ use crate::verb::Context;
 /// Which keys, and which rows.
 #[derive(Args, Debug)]
 pub struct OracleArgs {
-    /// What the query wrote: the keys, as CSV
+    /// Output of the query: the keys, as CSV
     #[arg(value_name = "KEYS.csv", value_hint = ValueHint::FilePath, requires = "dir")]
     #[arg(add = Purpose::Input)]
     pub catalogue: Option<PathBuf>,

@@ -51,7 +51,7 @@ rows! {
         unaccounted_ns: Value = time("unaccounted"),
         /// Lines that look like a record but are not valid, and lines of unknown kind.
         skipped_lines: u64 = total("skipped lines", Measure::Count),
-        /// What was read, after decompression.
+        /// Bytes that were read, after decompression.
         bytes: u64 = total("bytes", Measure::Bytes),
     }
 }
@@ -61,7 +61,7 @@ rows! {
     pub(super) struct SideRow {
         /// `A` or `B`.
         side: &'static str = text("side"),
-        /// What was read.
+        /// Files that were read.
         files: String = text("files").answer(),
         /// Time from the first to the last instant of the trace.
         span_ns: Value = time("span"),
@@ -110,7 +110,7 @@ macro_rules! components {
             /// Their calls by time; if the log only has sums, by the mean of each.
             pub(super) struct $buckets {
                 $(#[doc = $doc] $key: String = text($heading),)?
-                /// What time was spent on.
+                /// Component on which time was spent.
                 component: String = text("component"),
                 /// Least time of a call.
                 from_ns: f64 = time("from"),
@@ -352,7 +352,7 @@ rows! {
         first: String = text("mostly"),
         /// Time of that component.
         first_ns: Value = time("of it"),
-        /// What no component explains.
+        /// Response time that no component explains.
         unaccounted_ns: Value = time("unaccounted"),
     }
 }

@@ -10,7 +10,7 @@ use blockstone_base::rule::{Judged, RuleOf};
 /// All rules, in the order in which their verdicts are listed.
 pub const ALL: &[RuleOf<TraceFindings>] = &[trace_truncated::RULE, unaccounted_time::RULE];
 
-/// What the rules judge; times are in nanoseconds.
+/// Input to the rules; times are in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TraceFindings {
     /// Response time that the profile divides into components.

@@ -36,8 +36,8 @@ pub fn kind_key(kind: Kind) -> &'static str {
     }
 }
 
-/// Response time that the profile divides: the sum of the components, or of the statements if there
-/// are no components.
+/// Response time that the profile divides: the sum of the components, or of the statements if the
+/// trace has no components.
 pub fn response_ns(trace: &Trace) -> f64 {
     if trace.components.is_empty() {
         trace.statements.iter().map(|statement| statement.ns).sum()

@@ -74,8 +74,8 @@ pub struct WatchArgs {
     /// progress: `run:last`. Several: once each
     #[arg(long, value_name = "URL", help_heading = "Sources", conflicts_with = "replay")]
     pub db: Vec<String>,
-    /// Take the password of the databases from the first line of this file, which nobody else may
-    /// read
+    /// Take the password of the databases from the first line of this file, which must not be
+    /// readable by others
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "db",
           help_heading = "Sources")]
     #[arg(add = Purpose::Input)]
@@ -150,8 +150,8 @@ pub struct WatchArgs {
     #[arg(long, value_name = "N", default_value_t = 1, requires = "once", value_parser = times,
           conflicts_with_all = ["html", "replay"], help_heading = "Output")]
     pub times: u64,
-    /// Print a line at every tick, which begins with the time; it is what happens anyway if
-    /// standard output is no terminal and nothing else is asked for
+    /// Print a line at every tick, which begins with the time; this is the default if standard
+    /// output is not a terminal and nothing else is asked for
     #[arg(long, conflicts_with = "once", help_heading = "Output")]
     pub lines: bool,
     /// Lines at every tick: the first rows of each table side by side, below each other

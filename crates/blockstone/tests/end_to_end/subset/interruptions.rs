@@ -90,7 +90,7 @@ pub fn kills_leave_nothing_half_done(server: &PostgresServer, place: &Place) {
             std::fs::remove_dir_all(&dir).unwrap();
         }
     });
-    // What a killed run leaves is not mistaken for a subset.
+    // A directory that a killed run leaves is not mistaken for a subset.
     for name in names(&place.data()) {
         if name.starts_with(".blockstone-subset-") {
             std::fs::remove_dir_all(place.file(&name)).unwrap();

@@ -162,7 +162,7 @@ fn bytes_that_change_after_they_were_written_are_found() {
 
     let force = Options { force: true, ..verify };
     let copied = copy(&job, &force, NOTHING, &Until::default()).unwrap();
-    // What a server has read, and from where, cannot be known here.
+    // Whether a server read from its device or from memory cannot be known here.
     let Verified::Unproven { why } = &copied.verified else { panic!("{:?}", copied.verified) };
     assert!(why.contains("from a device"), "{why}");
     is_equal(at);

@@ -167,7 +167,7 @@ pub fn limits(cloud: Cloud, gib: f64, op: Op) -> Vec<Limit> {
         for row in volume.limits.iter().filter(concerns) {
             let rate = row.rate.at(gib);
             let base = row.base.map_or(0.0, |base| base.at(gib));
-            // From some size on, the sustained rate of a volume is no lower than its burst rate.
+            // From some size on, the sustained rate of a volume is at least its burst rate.
             if row.kind == Kind::Burst && rate <= base {
                 continue;
             }

@@ -191,7 +191,7 @@ struct Common {
     tool_version: String,
     /// How the measurement ended.
     end: End,
-    /// What the rules concluded.
+    /// Conclusions of the rules.
     verdicts: Vec<Verdict>,
 }
 
@@ -206,7 +206,7 @@ fn leave_out_open_ends(root: &mut Schema) {
     }
 }
 
-/// What a cell of this measure can be: a value, or why there is none.
+/// Returns the schema of a cell of this measure: a value, or the reason why there is none.
 fn cell_schema(measure: Measure, generator: &mut SchemaGenerator) -> Json {
     let why = generator.subschema_for::<Unmeasured>();
     match measure {

@@ -276,7 +276,7 @@ impl Loading<'_, '_> {
         all.extend(self.mark(&to)?);
         let done = staging::run(&mut self.server, &all.join(";\n"), "make the tables visible");
         done.inspect_err(|_| {
-            // Whatever cannot be removed is still visible to the next load.
+            // Objects that cannot be removed are still visible to the next load.
             let _ = self.take_back();
         })
     }

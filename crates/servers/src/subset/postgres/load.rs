@@ -350,7 +350,7 @@ pub fn write_script(dir: &HeldDir, manifest: &Manifest) -> Result<(), SqlError> 
         text.extend([format!("{table};\n{copy}\n{make};\n")]);
     }
     for sequence in &manifest.sequences {
-        // Whatever settings the files before it made, no character of the name ends the literal.
+        // Under any settings that earlier files made, no character of the name ends the literal.
         let name = literal(&qualified(&sequence.schema, &sequence.name));
         let (last, is_called) = (sequence.last_value, sequence.is_called);
         text.extend([format!("SELECT pg_catalog.setval({name}, {last}, {is_called});\n")]);

@@ -27,7 +27,7 @@ rows! {
 rows! {
     /// Cases that were tried.
     struct CaseRow {
-        /// What was tried: `ping-pong/buffered/held` says how data were written and read.
+        /// Case that was tried: `ping-pong/buffered/held` says how data were written and read.
         case: String = text("case"),
         /// `linearizable`, `sequential`, `reopen`, `timer`, `never`, `torn` or `unknown`.
         class: &'static str = text("class").answer(),
@@ -52,7 +52,7 @@ rows! {
 rows! {
     /// Two operations of a case: the second should have seen the first.
     struct WitnessRow {
-        /// What was tried.
+        /// Case that was tried.
         case: String = text("case"),
         /// `write`, `read`, or the operation on a name.
         operation: String = text("operation"),

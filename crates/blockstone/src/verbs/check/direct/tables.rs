@@ -14,7 +14,7 @@ use blockstone_report::render::json::schema::Tables;
 rows! {
     /// Overview of classes.
     struct MatrixRow {
-        /// What was requested, on a file of its own.
+        /// Operation that was requested, on a file of its own.
         operation: &'static str = text("operation"),
         /// Whole blocks from aligned memory.
         block: Value = text("block"),
@@ -30,7 +30,7 @@ rows! {
 rows! {
     /// Operations in each shape.
     struct CellRow {
-        /// What was requested.
+        /// Operation that was requested.
         operation: &'static str = text("operation"),
         /// How it lay in the file and in memory.
         shape: &'static str = text("shape"),
@@ -64,7 +64,7 @@ rows! {
         file: String = text("file"),
         /// Whether its descriptors have `O_DIRECT`: `direct`, `buffered` or `both`.
         opened: &'static str = text("flags"),
-        /// What the server's settings request.
+        /// Mode that the server's settings request.
         requested: Value = text("set"),
         /// `direct`, `buffered`, `dropped`, `memory` or `unknown`.
         class: &'static str = text("effect").answer(),

@@ -11,7 +11,7 @@ use blockstone_report::render::json::schema::Tables;
 use crate::verbs::calibrate::report::tables::{FLUSHES, flushes};
 
 rows! {
-    /// What a flush does, seen without a power cut.
+    /// Effect of a flush, seen without a power cut.
     struct FlushRow {
         /// `volatile`, `flat`, `unflushed`, `memory` or `unknown`.
         class: &'static str = text("class"),
@@ -45,7 +45,7 @@ rows! {
     struct StreamRow {
         /// How each write was made durable.
         method: &'static str = text("method"),
-        /// What was written.
+        /// Pattern of the writes.
         pattern: &'static str = text("pattern"),
         /// Whether the method promises nothing: what a cut loses of it shows what the cut does.
         control: bool = flag("control"),

@@ -15,7 +15,7 @@ use blockstone_report::render::json::schema::Tables;
 rows! {
     /// Cost of operations.
     struct CostRow {
-        /// What was done; `/cold` after caches were dropped.
+        /// Operation; with `/cold` after caches were dropped.
         operation: String = text("operation"),
         /// How the files lay.
         shape: &'static str = text("shape"),
@@ -41,7 +41,7 @@ rows! {
 rows! {
     /// Operations with their evidence.
     struct DetailRow {
-        /// What was done; `/cold` after caches were dropped.
+        /// Operation; with `/cold` after caches were dropped.
         operation: String = text("operation"),
         /// How the files lay.
         shape: &'static str = text("shape"),
@@ -85,7 +85,7 @@ rows! {
 rows! {
     /// Growth of the cost with the directory.
     struct GrowthRow {
-        /// What was done, in one directory.
+        /// Operation, in one directory.
         operation: &'static str = text("operation"),
         /// `flat`, `linear` or `unknown`.
         class: &'static str = text("growth"),

@@ -9,7 +9,7 @@ use blockstone_report::render::json::schema::Tables;
 rows! {
     /// Modes with the largest number of threads.
     struct ModeRow {
-        /// What is written, or that files are read beside a writer.
+        /// Kind of writes, or `readers` for reads beside a writer.
         mode: &'static str = text("mode"),
         /// `scales`, `serialises`, `refused` or `unknown`.
         class: &'static str = text("class").answer(),
@@ -31,7 +31,7 @@ rows! {
 rows! {
     /// Modes by number of threads.
     struct WritersRow {
-        /// What is written, or that files are read beside a writer.
+        /// Kind of writes, or `readers` for reads beside a writer.
         mode: &'static str = text("mode"),
         /// Threads at the same time.
         writers: u32 = count("writers"),
@@ -55,11 +55,11 @@ rows! {
 rows! {
     /// Evidence by mode and number of threads.
     struct CellRow {
-        /// What is written, or that files are read beside a writer.
+        /// Kind of writes, or `readers` for reads beside a writer.
         mode: &'static str = text("mode"),
         /// Threads at the same time.
         writers: u32 = count("writers"),
-        /// What is written, in words.
+        /// Place of the writes in the file, in words.
         about: &'static str = text("where"),
         /// Whether the threads use the page cache.
         buffered: bool = flag("buffered"),

@@ -181,8 +181,8 @@ pub fn ladder(findings: &Findings) -> String {
     sentence
 }
 
-/// Compares used and never-used blocks, and predicts the effect of loading data; empty if there are
-/// no blocks.
+/// Compares used and never-used blocks, and predicts the effect of loading data; empty if the
+/// scan found no blocks.
 pub fn usage(findings: &Findings) -> Vec<String> {
     let usage = &findings.usage;
     let all = usage.used_blocks + usage.zero_blocks + usage.formatted_blocks;

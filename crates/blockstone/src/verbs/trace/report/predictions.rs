@@ -133,7 +133,7 @@ rows! {
 rows! {
     /// Predictions of the response time.
     pub(super) struct WhatIfRow {
-        /// What is different.
+        /// The change that is assumed.
         change: String = text("if"),
         /// Response time of the trace.
         now_ns: f64 = time("now"),
@@ -141,7 +141,7 @@ rows! {
         predicted_ns: f64 = time("then"),
         /// Now ÷ then.
         speedup: Value = ratio("faster"),
-        /// What the prediction assumes.
+        /// Condition under which the prediction holds.
         assumes: &'static str = text("provided that").prose(),
     }
 }

@@ -99,7 +99,7 @@ rows! {
     pub struct LatencyRow {
         /// How it differs from the other device; empty for the only one.
         device: &'static str = text(""),
-        /// What the host asked for: `read` or `write`.
+        /// Direction of the requests: `read` or `write`.
         direction: &'static str = text("requests"),
         /// Requests in the last quarter.
         requests: u64 = count("count"),
