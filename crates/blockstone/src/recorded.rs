@@ -47,9 +47,9 @@ pub fn report(
 /// Figures in groups, each with the word that precedes its number on a terminal.
 pub type Groups = [(&'static str, &'static [(&'static str, &'static str)])];
 /// Group, prefix and name of a figure.
-pub type Place = (&'static str, &'static str, &'static str);
+pub type FigureName = (&'static str, &'static str, &'static str);
 
-pub fn places(groups: &'static Groups) -> impl Iterator<Item = Place> + Clone {
+pub fn places(groups: &'static Groups) -> impl Iterator<Item = FigureName> + Clone {
     groups
         .iter()
         .flat_map(|(group, figures)| figures.iter().map(|(prefix, name)| (*group, *prefix, *name)))

@@ -10,12 +10,12 @@ use crate::proc::under;
 pub enum Activity {
     /// On a processor, or ready for one.
     Running,
-    Blocked(Place),
+    Blocked(BlockedIn),
 }
 
 /// Kind of wait in which a thread is blocked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum BlockedIn {
     /// Reading a file.
     Read,
     /// Writing a file.
@@ -34,9 +34,9 @@ pub enum Place {
 }
 
 /// System calls by kind of wait. Those that depend on the descriptor are assumed to be on files.
-const CALLS: &[(Place, &[libc::c_long])] = &[
+const CALLS: &[(BlockedIn, &[libc::c_long])] = &[
     (
-        Place::Read,
+        BlockedIn::Read,
         &[
             libc::SYS_read,
             libc::SYS_readv,
@@ -47,7 +47,7 @@ const CALLS: &[(Place, &[libc::c_long])] = &[
         ],
     ),
     (
-        Place::Write,
+        BlockedIn::Write,
         &[
             libc::SYS_write,
             libc::SYS_writev,
@@ -60,12 +60,12 @@ const CALLS: &[(Place, &[libc::c_long])] = &[
         ],
     ),
     (
-        Place::Flush,
+        BlockedIn::Flush,
         &[libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_sync_file_range, libc::SYS_msync],
     ),
-    (Place::Futex, &[libc::SYS_futex]),
+    (BlockedIn::Futex, &[libc::SYS_futex]),
     (
-        Place::Peer,
+        BlockedIn::Peer,
         &[
             libc::SYS_recvfrom,
             libc::SYS_recvmsg,
@@ -78,11 +78,11 @@ const CALLS: &[(Place, &[libc::c_long])] = &[
         ],
     ),
     #[cfg(target_arch = "x86_64")]
-    (Place::Peer, &[libc::SYS_poll, libc::SYS_epoll_wait]),
+    (BlockedIn::Peer, &[libc::SYS_poll, libc::SYS_epoll_wait]),
     // With descriptors it would wait for a peer, but servers call it to sleep.
     #[cfg(target_arch = "x86_64")]
-    (Place::Sleep, &[libc::SYS_select]),
-    (Place::Sleep, &[libc::SYS_nanosleep, libc::SYS_clock_nanosleep]),
+    (BlockedIn::Sleep, &[libc::SYS_select]),
+    (BlockedIn::Sleep, &[libc::SYS_nanosleep, libc::SYS_clock_nanosleep]),
 ];
 
 /// Calls whose descriptor may be a connection.
@@ -102,7 +102,7 @@ pub fn activity(root: &Path, pid: u32, thread: u32) -> io::Result<Activity> {
         && let Ok(file) = std::fs::read_link(task.join(format!("fd/{descriptor}")))
         && file.to_string_lossy().starts_with("socket:")
     {
-        place = Place::Peer;
+        place = BlockedIn::Peer;
     }
     Ok(Activity::Blocked(place))
 }
@@ -117,12 +117,12 @@ fn hexadecimal(word: &str) -> Option<u64> {
     u64::from_str_radix(word.strip_prefix("0x")?, 16).ok()
 }
 
-fn place(number: libc::c_long) -> Place {
+fn place(number: libc::c_long) -> BlockedIn {
     if number < 0 {
-        return Place::Fault;
+        return BlockedIn::Fault;
     }
     let known = CALLS.iter().find(|(_, numbers)| numbers.contains(&number));
-    known.map_or(Place::Other, |(place, _)| *place)
+    known.map_or(BlockedIn::Other, |(place, _)| *place)
 }
 
 #[cfg(test)]
@@ -136,7 +136,7 @@ mod tests {
     use crate::account::current_thread;
 
     /// Waits until the thread that does `work` is seen at `place`, then ends it with `end`.
-    fn seen_at(place: Place, work: impl FnOnce() + Send + 'static, end: impl FnOnce()) {
+    fn seen_at(place: BlockedIn, work: impl FnOnce() + Send + 'static, end: impl FnOnce()) {
         let (tell, told) = channel();
         let worker = std::thread::spawn(move || {
             tell.send(current_thread()).unwrap();
@@ -157,17 +157,17 @@ mod tests {
     #[test]
     fn a_thread_is_seen_where_it_is_blocked() {
         let (free, waits) = channel::<()>();
-        seen_at(Place::Futex, move || assert!(waits.recv().is_err()), || drop(free));
-        seen_at(Place::Sleep, || std::thread::sleep(Duration::from_millis(300)), || {});
+        seen_at(BlockedIn::Futex, move || assert!(waits.recv().is_err()), || drop(free));
+        seen_at(BlockedIn::Sleep, || std::thread::sleep(Duration::from_millis(300)), || {});
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let reads = move || assert_eq!(theirs.read(&mut [0]).unwrap(), 0);
-        seen_at(Place::Peer, reads, || drop(ours));
+        seen_at(BlockedIn::Peer, reads, || drop(ours));
         let (mut read, write) = io::pipe().unwrap();
         let reads = move || assert_eq!(read.read(&mut [0]).unwrap(), 0);
-        seen_at(Place::Read, reads, || drop(write));
+        seen_at(BlockedIn::Read, reads, || drop(write));
         let own = activity(Path::new("/"), std::process::id(), current_thread()).unwrap();
         // The thread sees itself in the very call that it uses to look.
-        assert_eq!(own, Activity::Blocked(Place::Read));
+        assert_eq!(own, Activity::Blocked(BlockedIn::Read));
     }
 
     #[test]
@@ -181,22 +181,22 @@ mod tests {
         };
         assert_eq!(of("running\n"), Activity::Running);
         assert_eq!(of(""), Activity::Running);
-        assert_eq!(of("-1 0x7ffe 0x7fcc\n"), Activity::Blocked(Place::Fault));
+        assert_eq!(of("-1 0x7ffe 0x7fcc\n"), Activity::Blocked(BlockedIn::Fault));
         let call = |number: libc::c_long| format!("{number} 0x5 0x0 0x0 0x0 0x0 0x0 0x1 0x2\n");
         for (number, place) in [
-            (libc::SYS_pread64, Place::Read),
-            (libc::SYS_read, Place::Read),
-            (libc::SYS_fdatasync, Place::Flush),
-            (libc::SYS_pwrite64, Place::Write),
-            (libc::SYS_futex, Place::Futex),
-            (libc::SYS_mmap, Place::Other),
-            (99_999, Place::Other),
+            (libc::SYS_pread64, BlockedIn::Read),
+            (libc::SYS_read, BlockedIn::Read),
+            (libc::SYS_fdatasync, BlockedIn::Flush),
+            (libc::SYS_pwrite64, BlockedIn::Write),
+            (libc::SYS_futex, BlockedIn::Futex),
+            (libc::SYS_mmap, BlockedIn::Other),
+            (99_999, BlockedIn::Other),
         ] {
             assert_eq!(of(&call(number)), Activity::Blocked(place), "{number}");
         }
         std::os::unix::fs::symlink("socket:[77]", task.join("fd/5")).unwrap();
-        assert_eq!(of(&call(libc::SYS_read)), Activity::Blocked(Place::Peer));
-        assert_eq!(of(&call(libc::SYS_pread64)), Activity::Blocked(Place::Read));
+        assert_eq!(of(&call(libc::SYS_read)), Activity::Blocked(BlockedIn::Peer));
+        assert_eq!(of(&call(libc::SYS_pread64)), Activity::Blocked(BlockedIn::Read));
         assert!(activity(root.path(), 7, 9).is_err());
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use blockstone_base::Capability;
 use blockstone_measure::Observer;
 use blockstone_sys::bpf::Subject;
-use blockstone_sys::bpf::iosize::{OfSize, Place, SizeTracer};
+use blockstone_sys::bpf::iosize::{IoObject, OfSize, SizeTracer};
 use blockstone_sys::held::HeldDir;
 use blockstone_sys::path;
 use blockstone_sys::survey::Mounts;
@@ -72,7 +72,7 @@ impl Counter {
     }
 
     /// Returns the name of each place.
-    pub fn names(&mut self, sizes: &[OfSize]) -> HashMap<Place, String> {
+    pub fn names(&mut self, sizes: &[OfSize]) -> HashMap<IoObject, String> {
         let mut names = HashMap::new();
         for OfSize { place, .. } in sizes {
             if !names.contains_key(place) {
@@ -82,7 +82,7 @@ impl Counter {
         names
     }
 
-    fn name_of(&mut self, place: &Place) -> String {
+    fn name_of(&mut self, place: &IoObject) -> String {
         let device = place.device();
         match place.subject() {
             Subject::File { .. } => match self.inner_path(place) {
@@ -96,13 +96,13 @@ impl Counter {
         }
     }
 
-    fn inner_path(&mut self, place: &Place) -> Option<String> {
+    fn inner_path(&mut self, place: &IoObject) -> Option<String> {
         self.kernel.ask(|tracer| tracer.path_of(place)).flatten()
     }
 
     /// Returns whether the path leads to this very file, and the path: where it does, or where it
     /// would if the file had not been removed.
-    fn path_of(&self, place: &Place, inner: &str) -> Option<(bool, String)> {
+    fn path_of(&self, place: &IoObject, inner: &str) -> Option<(bool, String)> {
         let Subject::File { inode, .. } = place.subject() else { return None };
         let device = place.device();
         let number = format!("{}:{}", device.major, device.minor);
@@ -125,7 +125,7 @@ impl Counter {
     /// are counted.
     pub fn write_back(&mut self, observer: &mut dyn Observer) {
         let sizes = self.sizes();
-        let mut files: Vec<Place> =
+        let mut files: Vec<IoObject> =
             sizes.iter().filter(|size| size.is_write).map(|size| size.place).collect();
         files.sort_unstable();
         files.dedup();

@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::iosize::findings::{Calls, Class, Direction, Flow, Size};
-use blockstone_sys::bpf::iosize::{Layer, OfSize, Place, Sum};
+use blockstone_sys::bpf::iosize::{IoObject, Layer, OfSize, Sum};
 
 use super::classify::classify;
 
 const PAGE_BYTES: u64 = 4096;
 
 /// Groups by place and direction, those with most bytes first.
-pub fn by_place(sizes: &[OfSize], names: &HashMap<Place, String>) -> Vec<Flow> {
-    let mut groups: BTreeMap<(Place, bool), Vec<OfSize>> = BTreeMap::new();
+pub fn by_place(sizes: &[OfSize], names: &HashMap<IoObject, String>) -> Vec<Flow> {
+    let mut groups: BTreeMap<(IoObject, bool), Vec<OfSize>> = BTreeMap::new();
     for size in sizes {
         groups.entry((size.place, size.is_write)).or_default().push(*size);
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use blockstone_base::column::{Cell, Reading, Unmeasured};
 use blockstone_base::database::{BLOCKED, PEER, RUNNING};
 use blockstone_base::rng::Rng;
-use blockstone_sys::blocked::{Activity, Place, activity};
+use blockstone_sys::blocked::{Activity, BlockedIn, activity};
 
 use super::Member;
 use super::processes::SESSION;
@@ -68,14 +68,14 @@ impl SampledThreads {
 
 const OBJECTS: [(Activity, &str); 9] = [
     (Activity::Running, RUNNING),
-    (Activity::Blocked(Place::Peer), PEER),
-    (Activity::Blocked(Place::Read), "read"),
-    (Activity::Blocked(Place::Write), "write"),
-    (Activity::Blocked(Place::Flush), "flush"),
-    (Activity::Blocked(Place::Futex), "futex"),
-    (Activity::Blocked(Place::Sleep), "sleep"),
-    (Activity::Blocked(Place::Fault), "fault"),
-    (Activity::Blocked(Place::Other), "other"),
+    (Activity::Blocked(BlockedIn::Peer), PEER),
+    (Activity::Blocked(BlockedIn::Read), "read"),
+    (Activity::Blocked(BlockedIn::Write), "write"),
+    (Activity::Blocked(BlockedIn::Flush), "flush"),
+    (Activity::Blocked(BlockedIn::Futex), "futex"),
+    (Activity::Blocked(BlockedIn::Sleep), "sleep"),
+    (Activity::Blocked(BlockedIn::Fault), "fault"),
+    (Activity::Blocked(BlockedIn::Other), "other"),
 ];
 
 fn object(activity: Activity) -> &'static str {

@@ -77,12 +77,12 @@ unsafe impl Plain for Sum {}
 
 /// A file, a device, or I/O that belongs to no file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct IoObject {
     file: FileKey,
     kind: u8,
 }
 
-impl Place {
+impl IoObject {
     pub fn subject(&self) -> Subject {
         self.file.subject(self.kind)
     }
@@ -96,7 +96,7 @@ impl Place {
 /// I/O of one exact size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfSize {
-    pub place: Place,
+    pub place: IoObject,
     pub layer: Layer,
     pub is_write: bool,
     /// The system call, `io_uring`, `aio` or `page fault`; empty in the other layers.
@@ -182,7 +182,7 @@ impl SizeTracer {
         });
         each.map_err(on("read", "sizes"))?;
         let of = |(key, sum): (SizeKey, Sum)| OfSize {
-            place: Place { file: key.file, kind: key.kind },
+            place: IoObject { file: key.file, kind: key.kind },
             layer: match key.layer {
                 0 => Layer::Asked,
                 1 => Layer::Cache,
@@ -197,7 +197,7 @@ impl SizeTracer {
     }
 
     /// Returns the path of a file within its file system when first seen; `None` if it has no name.
-    pub fn path_of(&self, place: &Place) -> Result<Option<String>, BpfError> {
+    pub fn path_of(&self, place: &IoObject) -> Result<Option<String>, BpfError> {
         self.files.path_of(&place.file, place.kind)
     }
 

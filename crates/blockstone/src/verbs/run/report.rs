@@ -28,7 +28,7 @@ use serde::Serialize;
 
 use super::awr;
 use crate::recorded::document::{self, Common};
-use crate::recorded::{self, Groups, Place};
+use crate::recorded::{self, FigureName, Groups};
 
 /// Figures of the headline, and the words after each number.
 const HEADLINE: [(&str, &str); 8] = [
@@ -245,7 +245,7 @@ fn is_of_tables(figure: &str) -> bool {
 
 /// Returns `None` if the workload did not do this at all, because it is then not a figure of the
 /// workload.
-fn card(findings: &RunFindings, place: Place) -> Option<Card> {
+fn card(findings: &RunFindings, place: FigureName) -> Option<Card> {
     let figure = findings.figure(place.2).filter(|figure| figure.estimate.samples > 0)?;
     let source = counted(figure.estimate.samples, "sample");
     Some(recorded::card(place, figure, source))
