@@ -3,7 +3,6 @@
 use std::process::Command;
 
 use blockstone_testkit::{blockstone_binary, run};
-use serde_json::Value;
 
 use super::bad_input::refused;
 use super::{Place, Turn};

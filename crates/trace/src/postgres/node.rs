@@ -121,11 +121,11 @@ fn lines(root: &Node) -> Vec<RowSource> {
         }
     });
     let mut lines = Vec::new();
-    add_lines(root, &Parent { parent: 0, depth: 0, share: 1.0 }, &ctes, &mut lines);
+    add_lines(root, &Above { parent: 0, depth: 0, share: 1.0 }, &ctes, &mut lines);
     lines
 }
 
-struct Parent {
+struct Above {
     parent: u32,
     depth: u32,
     /// Fraction of the time of all processes that is response time.
@@ -134,7 +134,7 @@ struct Parent {
 
 fn add_lines<'a>(
     node: &'a Node,
-    place: &Parent,
+    place: &Above,
     ctes: &HashMap<&str, (&'a Node, usize)>,
     lines: &mut Vec<RowSource>,
 ) {
@@ -175,7 +175,7 @@ fn add_lines<'a>(
         own_physical_reads: own_blocks(node.read_blocks, &|input| input.read_blocks),
         ..RowSource::default()
     });
-    let place = Parent { parent: id, depth: place.depth + 1, share: below };
+    let place = Above { parent: id, depth: place.depth + 1, share: below };
     node.children.iter().for_each(|child| add_lines(child, &place, ctes, lines));
 }
 
