@@ -3,16 +3,19 @@
 mod account;
 mod args;
 mod charts;
+mod earlier;
 mod engines;
 mod generate;
 mod input;
 mod model;
+mod rows;
 mod rules;
 mod tables;
 mod words;
 
 use anyhow::Result;
 use blockstone_base::rule::listed;
+use blockstone_base::table::Rows as _;
 use blockstone_report::render::json::schema::Document;
 use clap::{Args, FromArgMatches};
 
@@ -29,23 +32,30 @@ pub const VERB: Verb = Verb {
     rules: || listed(rules::ALL).collect(),
     writes: true,
     documents: &[
-        Document::of::<account::AccountDocument>(
-            "offload-account",
+        Document::of_tables(
+            ("offload-account", 2),
             "What became of the bytes that runs read",
-        )
-        .with_names(&[account::TABLES]),
-        Document::of::<model::report::ModelDocument>(
-            "offload-model",
+            &[],
+            &[account::TABLES],
+        ),
+        Document::of_tables(
+            ("offload-model", 2),
             "Throughput against hosts and the part that binds",
-        )
-        .with_names(&[model::report::TABLES]),
-        Document::of::<engines::report::EnginesDocument>(
-            "offload-run",
+            model::rows::Summary::COLUMNS,
+            &[model::report::TABLES],
+        ),
+        Document::of_tables(
+            ("offload-run", 2),
             "What servers read, sent and computed with and without a filter at the storage",
-        )
-        .with_names(&[engines::report::TABLES]),
-        Document::of::<generate::GenerateDocument>("offload-generate", "A table that was written")
-            .with_names(&[&["columns"]]),
+            engines::rows::Summary::COLUMNS,
+            &[engines::report::TABLES],
+        ),
+        Document::of_tables(
+            ("offload-generate", 2),
+            "A table that was written",
+            generate::Summary::COLUMNS,
+            &[generate::TABLES],
+        ),
     ],
     ..Verb::PLAIN
 };

@@ -1,40 +1,31 @@
 //! `blockstone offload account`: the ledger of runs from their counters.
 
 use anyhow::Result;
+use blockstone_base::table::Rows as _;
 use blockstone_base::units::{Bytes, three_digits};
 use blockstone_base::verdict::Verdict;
 use blockstone_offload::{Assigned, Copies, Ledger};
-use blockstone_report::render::json;
+use blockstone_report::render::json::schema::Tables;
 use blockstone_report::render::terminal::Style;
 use blockstone_report::{Block, Detail, Headline, Report, Section, Tone};
 use blockstone_sys::memory;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::args::AccountArgs;
+use super::rows::{
+    AssignedRow, ComparedRow, CpuRow, DigitsRow, LedgerRow, LinkRow, RefusalRow, RunRow, UsualRow,
+};
 use super::rules::{self, OffloadFindings, OffloadRun};
-use super::tables::{self, RunKeys};
 use super::words::digits;
-use super::{charts, input};
+use super::{charts, earlier, input, tables};
 use crate::exit::Exit;
 use crate::finish::finish;
 use crate::verb::Context;
 use crate::verbs::trace::subject;
 
-const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Most runs whose bars a terminal shows.
 const BARS_MAX: usize = 6;
 /// Below this share of eligible bytes, the remainder says nothing about chained rows.
 const MOST: f64 = 0.9;
-
-/// Keys of the JSON document.
-#[derive(Serialize, JsonSchema)]
-pub struct AccountDocument {
-    tool_version: &'static str,
-    /// Runs, in the order of the files.
-    runs: Vec<RunKeys>,
-    verdicts: Vec<Verdict>,
-}
 
 /// All runs that were read.
 struct Account {
@@ -45,8 +36,17 @@ struct Account {
     link_bytes_per_s: Option<f64>,
 }
 
-pub const TABLES: &[&str] =
-    &["ledger", "runs", "usual", "compared", "links", "cpu", "refusals", "digits", "assignments"];
+pub const TABLES: Tables = &[
+    ("ledger", LedgerRow::COLUMNS),
+    ("runs", RunRow::COLUMNS),
+    ("usual", UsualRow::COLUMNS),
+    ("compared", ComparedRow::COLUMNS),
+    ("links", LinkRow::COLUMNS),
+    ("cpu", CpuRow::COLUMNS),
+    ("refusals", RefusalRow::COLUMNS),
+    ("digits", DigitsRow::COLUMNS),
+    ("assignments", AssignedRow::COLUMNS),
+];
 
 pub fn run(args: &AccountArgs, context: &Context) -> Result<Exit> {
     memory::hold_to(Some(memory::READING));
@@ -98,11 +98,6 @@ pub fn finding(ledger: &Ledger, link_bytes_per_s: Option<f64>) -> OffloadRun {
 fn report(account: &Account, style: &Style) -> Report {
     let ledgers = &account.ledgers;
     let verdicts = rules::judge_runs(&findings(ledgers, account.link_bytes_per_s));
-    let document = AccountDocument {
-        tool_version: VERSION,
-        runs: ledgers.iter().map(|ledger| RunKeys::of(ledger, &verdicts)).collect(),
-        verdicts: verdicts.clone(),
-    };
     let (text, tone) = headline(ledgers);
     let mut sections = sections_of(ledgers, &verdicts, style);
     if let Some(link) = account.link_bytes_per_s {
@@ -115,12 +110,12 @@ fn report(account: &Account, style: &Style) -> Report {
     sections.retain(|section| !section.blocks.is_empty());
     Report {
         verb: "offload-account".into(),
-        version: 1,
+        version: 2,
         headline: Headline { subject: account.subject.clone(), text, tone, ..Headline::default() },
         sections,
         notes: notes(account),
-        document: json::keys(document),
         verdicts,
+        earlier: Some(earlier::account),
         ..Report::default()
     }
 }

@@ -4,6 +4,7 @@ pub mod args;
 mod counted;
 mod predict;
 pub mod report;
+pub mod rows;
 
 use anyhow::{Result, bail};
 use blockstone_pushdown::cells::{self, CellsError, Settings};

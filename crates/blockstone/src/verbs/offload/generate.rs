@@ -6,19 +6,18 @@ use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use blockstone_base::row;
-use blockstone_base::table::{Heading, Table, text};
+use blockstone_base::rows;
+use blockstone_base::table::{Measure, Rows as _, count, level, text};
 use blockstone_base::text::parent_dir;
 use blockstone_base::units::Bytes;
 use blockstone_pushdown::cards::{COLUMNS, Cards, OWN, OWN_SHARE, ROW_BYTES, TABLE};
-use blockstone_report::render::json;
+use blockstone_report::render::json::schema::Tables;
 use blockstone_report::{Headline, Report, Section};
 use blockstone_sys::held::HeldDir;
 use blockstone_sys::{output, path, survey};
 use clap::{Args, ValueHint};
-use schemars::JsonSchema;
-use serde::Serialize;
 
+use super::earlier;
 use crate::choice::{Choice, one_of};
 use crate::exit::Exit;
 use crate::finish::finish;
@@ -26,7 +25,6 @@ use crate::progress::Progress;
 use crate::purpose::Purpose;
 use crate::verb::Context;
 
-const VERSION: &str = env!("CARGO_PKG_VERSION");
 const CHUNK: usize = 1 << 20;
 /// Longest line of a row, in bytes.
 const LINE_BYTES: u64 = 120;
@@ -76,17 +74,35 @@ const FORMATS: [Choice<Format>; 2] = [
     ("copy", "as PostgreSQL's COPY takes it, tabs between columns", Format::Copy),
 ];
 
-/// Keys of the JSON document.
-#[derive(Serialize, JsonSchema)]
-pub struct GenerateDocument {
-    tool_version: &'static str,
-    file: String,
-    rows: u64,
-    /// Rows with one of the shop's own cards, which the filter of `offload run` selects.
-    own_rows: u64,
-    bytes: u64,
-    seed: u64,
+rows! {
+    /// Single figures of a table that was written.
+    pub struct Summary {
+        /// The file that was written.
+        file: String = text("file"),
+        /// Rows of the table.
+        rows: u64 = count("rows"),
+        /// Rows with one of the shop's own cards, which the filter of `offload run` selects.
+        own_rows: u64 = count("own rows"),
+        /// Bytes that were written.
+        file_bytes: u64 = level("size", Measure::Bytes),
+        /// Seed of the rows, in digits.
+        seed: String = text("seed"),
+    }
 }
+
+rows! {
+    /// Columns of the table that was written.
+    pub struct ColumnRow {
+        /// Its name.
+        column: &'static str = text("column"),
+        /// Its type there.
+        oracle: &'static str = text("in the published table"),
+        /// The type that holds the same here.
+        sql: &'static str = text("type"),
+    }
+}
+
+pub const TABLES: Tables = &[("columns", ColumnRow::COLUMNS)];
 
 impl CardsArgs {
     /// Refuses a table without rows, or of 1 PiB or more.
@@ -226,15 +242,13 @@ fn write(
     Ok(Some(bytes))
 }
 
-const COLUMNS_OF_TABLE: &[Heading] = &[
-    text("column", "column", "Its name."),
-    text("oracle", "in the published table", "Its type there."),
-    text("sql", "type", "The type that holds the same here."),
-];
-
 fn report(file: &Path, cards: &Cards, bytes: u64, args: &GenerateArgs) -> Report {
-    let columns = COLUMNS.iter().map(|column| row![column.name, column.oracle, column.sql]);
-    let table = Table::new("columns", "Columns", COLUMNS_OF_TABLE).with(columns);
+    let columns = COLUMNS.iter().map(|column| ColumnRow {
+        column: column.name,
+        oracle: column.oracle,
+        sql: column.sql,
+    });
+    let table = ColumnRow::table("columns", "Columns", columns);
     let file = file.display().to_string();
     let text = format!("{} rows, {}", cards.rows(), Bytes(bytes));
     let own = format!(
@@ -244,23 +258,24 @@ fn report(file: &Path, cards: &Cards, bytes: u64, args: &GenerateArgs) -> Report
         OWN.join(" or ")
     );
     let seed = args.cards.seed;
+    let summary = Summary {
+        file: file.clone(),
+        rows: cards.rows(),
+        own_rows: cards.own(),
+        file_bytes: bytes,
+        seed: seed.to_string(),
+    };
     Report {
         verb: "offload-generate".into(),
-        version: 1,
-        headline: Headline { subject: file.clone(), text, ..Headline::default() },
+        version: 2,
+        headline: Headline { subject: file, text, ..Headline::default() },
         identity: vec![
             own,
             format!("seed {seed} · {:.5} % in the published table", OWN_SHARE * 1e2),
         ],
         sections: vec![Section::of("columns", table)],
-        document: json::keys(GenerateDocument {
-            tool_version: VERSION,
-            file,
-            rows: cards.rows(),
-            own_rows: cards.own(),
-            bytes,
-            seed,
-        }),
+        scalars: Some(Summary::table("offload-generate", "", [summary])),
+        earlier: Some(earlier::generate),
         ..Report::default()
     }
 }

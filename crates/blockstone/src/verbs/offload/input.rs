@@ -9,6 +9,10 @@ use blockstone_import::{ImportError, Interval, Names};
 use blockstone_offload::fit::Measured;
 use blockstone_offload::{Counters, Ledger, Unit, counters, of_statistics};
 
+use serde::Deserialize as _;
+use serde_json::{Map, Value as Json, json};
+
+use crate::earlier::{null, rename, rows};
 use crate::input;
 
 /// Larger files are not reports.
@@ -83,6 +87,36 @@ struct Document {
     runs: Vec<Measured>,
 }
 
+/// Keys of a run, and those that they were in version 1.
+const KEYS: [(&str, &str); 5] = [
+    ("run", "name"),
+    ("received_of_read", "returned_of_read"),
+    ("time_ns", "seconds"),
+    ("host_cpu_ns", "host_cpu_s"),
+    ("cell_cpu_ns", "cell_cpu_s"),
+];
+
+/// Reads the runs of a document of version 1, or of the tables of version 2.
+fn runs(text: &str) -> serde_json::Result<Vec<Measured>> {
+    let mut document: Map<String, Json> = serde_json::from_str(text)?;
+    if document.get("version").and_then(Json::as_u64).is_none_or(|version| version < 2) {
+        return Document::deserialize(Json::Object(document)).map(|it| it.runs);
+    }
+    document.values_mut().for_each(null);
+    let mut runs = [rows(&document, "runs"), rows(&document, "engines")].concat();
+    for run in &mut runs {
+        run.values_mut().for_each(null);
+        for (new, old) in KEYS {
+            if let Some(ns) = run.get_mut(new).filter(|it| it.is_number() && new.ends_with("_ns")) {
+                *ns = json!(ns.as_f64().map(|ns| ns / SECOND_NS));
+            }
+            rename(run, new, old);
+        }
+        run.extend(document.get("processors").map(|it| ("processors".to_owned(), it.clone())));
+    }
+    Vec::deserialize(json!(runs))
+}
+
 /// Returns the measured runs of a document of `offload` or of a file that `read` accepts, and
 /// whether their bytes are in the unit that was requested.
 pub fn measured(path: &Path, unit: Option<Unit>) -> Result<(Vec<Measured>, bool)> {
@@ -92,14 +126,14 @@ pub fn measured(path: &Path, unit: Option<Unit>) -> Result<(Vec<Measured>, bool)
         let runs = read.counters.ledgers.iter().map(Measured::from).collect();
         return Ok((runs, read.is_unit_used));
     }
-    let document: Document = serde_json::from_str(&text).map_err(|error| {
+    let runs = runs(&text).map_err(|error| {
         anyhow!(
             "read {}: {error}\nhint: name the document that blockstone offload account --json \
              prints",
             shown(path)
         )
     })?;
-    Ok((document.runs, false))
+    Ok((runs, false))
 }
 
 fn run_name(database: &str, interval: &Interval) -> String {
@@ -124,4 +158,52 @@ fn ledger(name: &str, interval: &Interval) -> Option<Ledger> {
     let processors = totals.get("processors").filter(|_| ledger.hosts == Some(1));
     ledger.host_processors = processors.map(|it| it as u32);
     Some(ledger)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_model_reads_documents_of_either_version() {
+        let account = Measured {
+            name: "scan".to_owned(),
+            seconds: Some(2.5),
+            disk_bytes: Some(1000.0),
+            returned_of_read: Some(0.25),
+            cell_cpu_s: Some(0.5),
+            ..Measured::default()
+        };
+        let earlier = json!({ "version": 1, "runs": [{
+            "name": "scan", "seconds": 2.5, "hosts": null, "disk_bytes": 1000,
+            "returned_of_read": 0.25, "host_cpu_s": null, "cell_cpu_s": 0.5,
+        }]});
+        let unknown = json!({ "unmeasured": "unknown" });
+        let newest = json!({ "version": 2, "tables": { "runs": [{
+            "run": "scan", "time_ns": 2_500_000_000_u64, "hosts": unknown, "disk_bytes": 1000,
+            "returned_of_read": 0.25, "host_cpu_ns": unknown, "cell_cpu_ns": 500_000_000,
+        }]}});
+        for document in [earlier, newest] {
+            let read = runs(&document.to_string()).unwrap();
+            assert_eq!(read, std::slice::from_ref(&account), "{document}");
+        }
+        let measured = Measured { processors: Some(2), cells: Some(3), ..account };
+        let earlier = json!({ "version": 1, "processors": 2, "runs": [{
+            "name": "scan", "seconds": 2.5, "cells": 3, "disk_bytes": 1000, "processors": 2,
+            "returned_of_read": 0.25, "cell_cpu_s": 0.5,
+        }]});
+        let newest = json!({ "version": 2, "processors": 2, "tables": { "engines": [{
+            "run": "scan", "time_ns": 2_500_000_000_u64, "cells": 3, "disk_bytes": 1000,
+            "received_of_read": 0.25, "host_cpu_ns": unknown, "cell_cpu_ns": 500_000_000,
+        }]}});
+        for document in [earlier, newest] {
+            let read = runs(&document.to_string()).unwrap();
+            assert_eq!(read, std::slice::from_ref(&measured), "{document}");
+        }
+        for document in [json!({}), json!({ "version": 1 })] {
+            assert!(runs(&document.to_string()).is_err(), "{document}");
+        }
+        let odd = json!({ "version": 2, "tables": { "runs": [{ "time_ns": "long" }]}});
+        assert!(runs(&odd.to_string()).is_err());
+    }
 }

@@ -1,6 +1,7 @@
 //! `blockstone offload model`: the part of a machine that binds, by the number of hosts.
 
 pub mod report;
+pub mod rows;
 
 use anyhow::{Result, bail};
 use blockstone_offload::fit::{self, Fitted, Measured};

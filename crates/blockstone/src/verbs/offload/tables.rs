@@ -1,14 +1,12 @@
-//! Tables and documents of runs, however they were counted.
+//! Tables of runs, however they were counted.
 
-use blockstone_base::row;
-use blockstone_base::table::{
-    Heading, Measure, Row, Table, bytes, count, flow, happened, level, ratio, share, text, time,
-};
+use blockstone_base::table::{Row, Rows as _, Table, happened};
 use blockstone_base::verdict::Verdict;
 use blockstone_offload::{Assigned, Ledger, Share};
-use schemars::JsonSchema;
-use serde::Serialize;
 
+use super::rows::{
+    AssignedRow, ComparedRow, CpuRow, DigitsRow, LedgerRow, LinkRow, RefusalRow, RunRow, UsualRow,
+};
 use super::words::{digits, gib};
 
 const SECOND_NS: f64 = 1e9;
@@ -18,136 +16,8 @@ const PAIRS_OF_RUNS_MAX: usize = 6;
 /// Relative difference in bytes up to which two runs did the same work.
 const ALIKE: f64 = 0.05;
 
-const LEDGER: &[Heading] = &[
-    text("run", "run", "The run."),
-    text("line", "bytes", "What the bytes are, from the plan to the client."),
-    bytes("bytes", "", "Their number."),
-    share("share", "of the first", "Share of the first line of the run."),
-];
-
-const RUNS: &[Heading] = &[
-    text("run", "run", "The run."),
-    time("elapsed_ns", "time", "Between its first and last snapshot."),
-    level("hosts", "hosts", Measure::Count, "Instances that took bytes."),
-    bytes("disk_bytes", "read", "What the plan asked of the storage."),
-    bytes("eligible_bytes", "eligible", "What the storage was allowed to filter."),
-    bytes("returned_bytes", "returned", "What it returned of that."),
-    bytes("wire_bytes", "wire", "Between storage and hosts."),
-    share("saved_of_all", "saved of all", "(eligible − returned) ÷ read."),
-    flow("read_bytes_per_s", "read/s", "Read a second."),
-    flow("wire_bytes_per_s", "wire/s", "On the wire a second."),
-];
-
-const USUAL: &[Heading] = &[
-    text("run", "run", "The run."),
-    share("returned_of_eligible", "returned ÷ eligible", "Struck through where it misleads."),
-];
-
-const COMPARED: &[Heading] = &[
-    text("run", "run", "The faster run."),
-    text("than", "than", "The slower run."),
-    ratio("times_as_fast", "as fast", "Time of the slower ÷ time of the faster run."),
-    ratio("times_hosts", "hosts", "Hosts of the faster ÷ hosts of the slower run."),
-    share(
-        "of_linear",
-        "of linear",
-        "Times as fast ÷ times as many hosts, of runs that return about the same share.",
-    ),
-];
-
-const LINKS: &[Heading] = &[
-    text("run", "run", "The run."),
-    share("link_share", "links used", "Rate of the wire ÷ what the links of all hosts carry."),
-    time("link_ns", "at their rate", "Time in which these links carry the bytes of the wire."),
-    time("elapsed_ns", "time", "What the run took."),
-];
-
-const CPU: &[Heading] = &[
-    text("run", "run", "The run."),
-    count("host_s_per_gb", "hosts", "Seconds of processors of the hosts for each GB read."),
-    count("cell_s_per_gb", "storage", "Seconds of processors of the storage for each GB read."),
-];
-
-const REFUSALS: &[Heading] = &[
-    text("run", "run", "The run."),
-    text("reason", "not filtered because", "By the name of the counter."),
-    bytes("bytes", "bytes", "Sent unfiltered; where bytes are counted."),
-    count("events", "events", "Sessions or rows; where these are counted."),
-];
-
-const DIGITS: &[Heading] = &[
-    text("run", "run", "The run."),
-    text("figure", "figure", "What it is."),
-    text("value", "value", "With five digits."),
-];
-
-const ASSIGNED: &[Heading] = &[
-    text("run", "run", "The run."),
-    text("assignment", "assignment", "In which no counter falls; the chosen one is A."),
-    text("instance", "instance", "As it is called before the run."),
-    text("listed_as", "listed as", "As the row is called that continues it."),
-    text("read", "read", "In GiB."),
-    text("wire", "wire", "In GiB."),
-    text("wire_of_eligible", "wire ÷ eligible", "Its selectivity."),
-    ratio("spread", "spread", "Greatest ÷ least selectivity of the assignment."),
-];
-
-/// A run, as scripts see it.
-#[derive(Serialize, JsonSchema)]
-pub struct RunKeys {
-    pub name: String,
-    /// Null if the run was not timed.
-    pub seconds: Option<f64>,
-    /// Number of hosts that received rows.
-    pub hosts: Option<u32>,
-    /// Number of storage servers that read.
-    pub cells: Option<u32>,
-    /// Bytes that the plan requested from the storage.
-    pub disk_bytes: u64,
-    /// Bytes that the storage was allowed to filter.
-    pub eligible_bytes: Option<u64>,
-    /// Bytes returned; all bytes on the wire if those returned are not counted separately.
-    pub returned_bytes: Option<u64>,
-    pub wire_bytes: Option<u64>,
-    pub returned_of_eligible: Option<f64>,
-    /// Share of all bytes read that was sent over the wire for reads.
-    pub returned_of_read: Option<f64>,
-    /// (eligible − returned) ÷ all bytes read.
-    pub saved_of_all: Option<f64>,
-    /// (wire − (read − eligible + returned)) ÷ written; null if the arithmetic does not allow it.
-    pub mirror_copies: Option<f64>,
-    /// Processor time of the hosts.
-    pub host_cpu_s: Option<f64>,
-    /// Processor time of the storage.
-    pub cell_cpu_s: Option<f64>,
-    /// Rules that condemn `returned_of_eligible`.
-    pub condemned_by: Vec<String>,
-}
-
-impl RunKeys {
-    pub fn of(ledger: &Ledger, verdicts: &[Verdict]) -> Self {
-        Self {
-            name: ledger.name.clone(),
-            seconds: ledger.seconds,
-            hosts: ledger.hosts,
-            cells: ledger.cells,
-            disk_bytes: ledger.read_bytes,
-            eligible_bytes: ledger.eligible_bytes,
-            returned_bytes: ledger.returned_bytes,
-            wire_bytes: ledger.wire_bytes,
-            returned_of_eligible: ledger.returned_of_eligible(),
-            returned_of_read: ledger.returned_of_read(),
-            saved_of_all: ledger.saved_of_all(),
-            mirror_copies: ledger.copies().measured(),
-            host_cpu_s: ledger.host_cpu_s,
-            cell_cpu_s: ledger.cell_cpu_s,
-            condemned_by: condemned(ledger, verdicts),
-        }
-    }
-}
-
 /// Returns the rules that condemn the ratio of this run.
-fn condemned(ledger: &Ledger, verdicts: &[Verdict]) -> Vec<String> {
+pub fn condemned(ledger: &Ledger, verdicts: &[Verdict]) -> Vec<String> {
     let condemns =
         |verdict: &&Verdict| verdict.condemns() && verdict.concerns.contains(&ledger.name);
     let has_ratio = ledger.returned_of_eligible().is_some();
@@ -186,39 +56,48 @@ pub fn ledger(ledgers: &[Ledger]) -> Table {
         let first = ledger.read_bytes;
         lines(ledger).into_iter().map(move |(line, bytes)| {
             let share = (first > 0).then(|| bytes as f64 / first as f64);
-            row![ledger.name.clone(), line.trim(), bytes, happened(share)]
+            let (run, line) = (ledger.name.clone(), line.trim().to_owned());
+            LedgerRow { run, line, bytes, share: happened(share) }
         })
     });
-    Table::new("ledger", "Where the bytes went", LEDGER).with(rows.collect::<Vec<_>>())
+    LedgerRow::table("ledger", "Where the bytes went", rows)
+}
+
+fn ns(seconds: Option<f64>) -> Option<f64> {
+    seconds.map(|seconds| seconds * SECOND_NS)
 }
 
 pub fn runs(ledgers: &[Ledger]) -> Table {
-    let row = |ledger: &Ledger| {
-        row![
-            ledger.name.clone(),
-            ledger.seconds.map(|seconds| seconds * SECOND_NS),
-            ledger.hosts,
-            ledger.read_bytes,
-            ledger.eligible_bytes,
-            ledger.returned_bytes,
-            ledger.wire_bytes,
-            ledger.saved_of_all(),
-            ledger.read_bytes_per_s(),
-            ledger.wire_bytes_per_s(),
-        ]
+    let row = |ledger: &Ledger| RunRow {
+        run: ledger.name.clone(),
+        time_ns: ns(ledger.seconds),
+        hosts: ledger.hosts,
+        disk_bytes: ledger.read_bytes,
+        eligible_bytes: ledger.eligible_bytes,
+        returned_bytes: ledger.returned_bytes,
+        wire_bytes: ledger.wire_bytes,
+        saved_of_all: ledger.saved_of_all(),
+        read_bytes_per_s: ledger.read_bytes_per_s(),
+        wire_bytes_per_s: ledger.wire_bytes_per_s(),
+        returned_of_read: ledger.returned_of_read(),
+        mirror_copies: ledger.copies().measured(),
+        cells: ledger.cells,
+        host_cpu_ns: ns(ledger.host_cpu_s),
+        cell_cpu_ns: ns(ledger.cell_cpu_s),
     };
-    Table::new("runs", "Runs", RUNS).with(ledgers.iter().map(row))
+    RunRow::table("runs", "Runs", ledgers.iter().map(row))
 }
 
 /// Shows the ratio that vendors of such storage publish.
 pub fn usual(ledgers: &[Ledger], verdicts: &[Verdict]) -> Table {
     let row = |ledger: &Ledger| {
-        let row = row![ledger.name.clone(), ledger.returned_of_eligible()?];
-        Some(row.condemned_by(&condemned(ledger, verdicts)))
+        let returned_of_eligible = ledger.returned_of_eligible()?;
+        let row = UsualRow { run: ledger.name.clone(), returned_of_eligible };
+        Some(Row::from(row).condemned_by(&condemned(ledger, verdicts)))
     };
-    Table::new("usual", "Returned ÷ eligible, as it is usually printed", USUAL)
+    UsualRow::table("usual", "Returned ÷ eligible, as it is usually printed", [])
         .about("It says how well the storage filters what it may filter, not what that saves.")
-        .with(ledgers.iter().filter_map(row).collect::<Vec<_>>())
+        .with(ledgers.iter().filter_map(row))
 }
 
 /// A faster run and a slower one.
@@ -263,16 +142,14 @@ pub fn pairs(ledgers: &[Ledger]) -> Vec<Pair<'_>> {
 }
 
 pub fn compared(ledgers: &[Ledger]) -> Table {
-    let row = |pair: &Pair<'_>| {
-        row![
-            pair.faster.name.clone(),
-            pair.slower.name.clone(),
-            pair.times,
-            pair.hosts,
-            happened(pair.of_linear()),
-        ]
+    let row = |pair: Pair<'_>| ComparedRow {
+        run: pair.faster.name.clone(),
+        than: pair.slower.name.clone(),
+        times_as_fast: pair.times,
+        times_hosts: pair.hosts,
+        of_linear: happened(pair.of_linear()),
     };
-    Table::new("compared", "Run against run", COMPARED).with(pairs(ledgers).iter().map(row))
+    ComparedRow::table("compared", "Run against run", pairs(ledgers).into_iter().map(row))
 }
 
 /// Shows what the links of the hosts could have carried.
@@ -281,43 +158,51 @@ pub fn links(ledgers: &[Ledger], link_bytes_per_s: f64) -> Table {
         let wire = ledger.wire_bytes? as f64;
         let hosts = ledger.hosts.filter(|hosts| *hosts > 0);
         let links = hosts.map(|hosts| link_bytes_per_s * f64::from(hosts));
-        Some(row![
-            ledger.name.clone(),
-            links.and_then(|links| Some(ledger.wire_bytes_per_s()? / links)),
-            links.map(|links| wire / links * SECOND_NS),
-            ledger.seconds.map(|seconds| seconds * SECOND_NS),
-        ])
+        Some(LinkRow {
+            run: ledger.name.clone(),
+            link_share: links.and_then(|links| Some(ledger.wire_bytes_per_s()? / links)),
+            link_ns: ns(links.map(|links| wire / links)),
+            time_ns: ns(ledger.seconds),
+        })
     };
-    Table::new("links", "Links of the hosts", LINKS)
-        .with(ledgers.iter().filter_map(row).collect::<Vec<Row>>())
+    LinkRow::table("links", "Links of the hosts", ledgers.iter().filter_map(row))
 }
 
 pub fn cpu(ledgers: &[Ledger]) -> Table {
     let row = |ledger: &Ledger| {
         ledger.host_cpu_s.or(ledger.cell_cpu_s)?;
         let of = |seconds: Option<f64>| Some(seconds? / (ledger.read_bytes as f64 / GB));
-        let is_read = ledger.read_bytes > 0;
-        is_read.then(|| row![ledger.name.clone(), of(ledger.host_cpu_s), of(ledger.cell_cpu_s)])
+        (ledger.read_bytes > 0).then(|| CpuRow {
+            run: ledger.name.clone(),
+            host_s_per_gb: of(ledger.host_cpu_s),
+            cell_s_per_gb: of(ledger.cell_cpu_s),
+        })
     };
-    Table::new("cpu", "Seconds of CPU for each GB read", CPU)
-        .with(ledgers.iter().filter_map(row).collect::<Vec<Row>>())
+    CpuRow::table("cpu", "Seconds of CPU for each GB read", ledgers.iter().filter_map(row))
 }
 
 pub fn refusals(ledgers: &[Ledger]) -> Table {
     let rows = ledgers.iter().flat_map(|ledger| {
-        ledger.refusals.iter().map(|refusal| {
-            let bytes = happened(refusal.bytes);
-            row![ledger.name.clone(), refusal.reason.clone(), bytes, happened(refusal.count)]
+        ledger.refusals.iter().map(|refusal| RefusalRow {
+            run: ledger.name.clone(),
+            reason: refusal.reason.clone(),
+            bytes: happened(refusal.bytes),
+            events: happened(refusal.count),
         })
     });
-    Table::new("refusals", "Not filtered, by reason", REFUSALS).with(rows.collect::<Vec<_>>())
+    RefusalRow::table("refusals", "Not filtered, by reason", rows)
 }
 
 /// Shows figures as publications print them.
 pub fn with_digits(ledgers: &[Ledger]) -> Table {
     const MIB: f64 = 1_048_576.0;
     const GIB: f64 = 1024.0 * MIB;
-    let mut table = Table::new("digits", "The same with five digits", DIGITS);
+    let mut table = DigitsRow::table("digits", "The same with five digits", []);
+    let mut add = |ledger: &Ledger, figure: String, value: Option<String>| {
+        table.rows.extend(
+            value.map(|value| DigitsRow { run: ledger.name.clone(), figure, value }.into()),
+        );
+    };
     let percent = |share: Option<f64>| share.map(|it| format!("{} %", digits(it * 100.0)));
     for ledger in ledgers {
         let of_read = |bytes: Option<u64>| {
@@ -349,22 +234,17 @@ pub fn with_digits(ledgers: &[Ledger]) -> Table {
             ("wire rate of each host", per_host),
         ];
         for (figure, value) in figures {
-            let Some(value) = value else { continue };
-            table.push(row![ledger.name.clone(), figure, value]);
+            add(ledger, figure.to_owned(), value);
         }
         for (how, bytes) in &ledger.skipped {
-            let figure = format!("skipped of all, {how}");
-            table.push(row![ledger.name.clone(), figure, of_read(Some(*bytes))]);
+            add(ledger, format!("skipped of all, {how}"), of_read(Some(*bytes)));
         }
     }
     for pair in pairs(ledgers) {
-        let name = pair.faster.name.clone();
-        let figure = format!("as fast as {}", pair.slower.name);
-        table.push(row![name.clone(), figure, format!("{}×", digits(pair.times))]);
-        if let Some(linear) = percent(pair.of_linear()) {
-            let figure = format!("of linear against {}", pair.slower.name);
-            table.push(row![name, figure, linear]);
-        }
+        let than = &pair.slower.name;
+        let times = format!("{}×", digits(pair.times));
+        add(pair.faster, format!("as fast as {than}"), Some(times));
+        add(pair.faster, format!("of linear against {than}"), percent(pair.of_linear()));
     }
     table
 }
@@ -385,27 +265,22 @@ fn size(bytes: u64) -> String {
 
 /// Shows how instances were assigned, and how else they could be.
 pub fn assigned(all: &[Assigned]) -> Table {
-    let mut table = Table::new("assignments", "Instances that changed places", ASSIGNED);
-    for assigned in all {
-        let mut add = |assignment: &str, shares: &[Share], spread: Option<f64>| {
-            for share in shares {
-                table.push(row![
-                    assigned.run.clone(),
-                    assignment,
-                    share.instance.clone(),
-                    share.listed_as.clone(),
-                    gib(share.read_bytes),
-                    gib(share.wire_bytes),
-                    format!("{:.4} %", share.wire_of_eligible * 100.0),
-                    happened(spread.filter(|it| it.is_finite())),
-                ]);
-            }
-        };
-        let letters = ["A", "B", "C", "D"].iter().zip(&assigned.candidates);
-        for (letter, candidate) in letters {
-            add(letter, &candidate.shares, Some(candidate.spread));
-        }
-        add("as listed", &assigned.listed, None);
-    }
-    table
+    let rows = all.iter().flat_map(|assigned| {
+        let letters = ["A", "B", "C", "D"].into_iter().zip(&assigned.candidates);
+        let candidates = letters.map(|(letter, it)| (letter, &it.shares, Some(it.spread)));
+        let all = candidates.chain([("as listed", &assigned.listed, None)]);
+        all.flat_map(move |(assignment, shares, spread)| {
+            shares.iter().map(move |share: &Share| AssignedRow {
+                run: assigned.run.clone(),
+                assignment,
+                instance: share.instance.clone(),
+                listed_as: share.listed_as.clone(),
+                read: gib(share.read_bytes),
+                wire: gib(share.wire_bytes),
+                wire_of_eligible: format!("{:.4} %", share.wire_of_eligible * 100.0),
+                spread: happened(spread.filter(|it| it.is_finite())),
+            })
+        })
+    });
+    AssignedRow::table("assignments", "Instances that changed places", rows)
 }

@@ -1,127 +1,33 @@
 //! The report of the balance of a machine.
 
-use blockstone_base::row;
-use blockstone_base::table::{
-    Heading, Measure, Row, Table, count, flow, happened, level, share, text, time,
-};
+use blockstone_base::table::{Measure, Rows as _, Table, happened};
 use blockstone_base::units::counted;
-use blockstone_offload::model::{Bound, Part};
+use blockstone_offload::fit::Fitted;
+use blockstone_offload::model::{Bound, Crossing, Gain, Part};
 use blockstone_report::chart::{Axis, Chart, Color, Form};
-use blockstone_report::render::json;
+use blockstone_report::render::json::schema::Tables;
 use blockstone_report::{Headline, Report, Section, percent};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::Modelled;
+use super::rows::{CrossingRow, FittedRow, GainRow, PartRow, PointRow, SelectivityRow, Summary};
+use crate::verbs::offload::earlier;
 use crate::verbs::offload::words::digits;
 
-pub const TABLES: &[&str] = &["parts", "points", "crossings", "gains", "selectivity", "fitted"];
+pub const TABLES: Tables = &[
+    ("parts", PartRow::COLUMNS),
+    ("points", PointRow::COLUMNS),
+    ("crossings", CrossingRow::COLUMNS),
+    ("gains", GainRow::COLUMNS),
+    ("selectivity", SelectivityRow::COLUMNS),
+    ("fitted", FittedRow::COLUMNS),
+];
 
-const VERSION: &str = env!("CARGO_PKG_VERSION");
 const SECOND_NS: f64 = 1e9;
 const MIB: f64 = 1_048_576.0;
 /// Steps of the returned share per power of ten, and the lowest power.
 const STEPS: i32 = 10;
 const LEAST_POWER: i32 = -3;
 const SCREEN_ROWS: usize = 24;
-
-const PARTS: &[Heading] = &[
-    text("part", "part", "A part that may bind."),
-    level("count", "count", Measure::Count, "Their number."),
-    flow("each_bytes_per_s", "each", "What one of them does."),
-    flow("read_bytes_per_s", "read/s", "What all of them allow, in bytes that the storage reads."),
-    text("exact", "exact", "What one of them does, with five digits."),
-];
-
-const POINTS: &[Heading] = &[
-    count("hosts", "hosts", "Number of hosts."),
-    flow("throughput_bytes_per_s", "read/s", "Bytes that the storage reads."),
-    flow("wire_bytes_per_s", "wire/s", "Those of them that cross the wire."),
-    text("binding", "binds", "The part that allows no more."),
-    time("size_ns", "time", "To read the bytes of --size."),
-];
-
-const CROSSINGS: &[Heading] = &[
-    count("measured_with", "rate of", "With the rate that one of this many hosts has."),
-    text("hosts", "crossing", "Hosts that could take what the storage gives."),
-    count("hosts_whole", "hosts", "The next whole number."),
-    text("binding", "then binds", "The part that binds from there on."),
-];
-
-const GAINS: &[Heading] = &[
-    text("one_more", "one more", "The part that is added."),
-    share("gained", "gains", "Of the throughput now."),
-    flow("throughput_bytes_per_s", "read/s", "Bytes that the storage reads then."),
-    text("binding", "then binds", "The part that binds then."),
-];
-
-const SELECTIVITY: &[Heading] = &[
-    share("returned", "returned", "Share of what is read that crosses the wire."),
-    flow("throughput_bytes_per_s", "read/s", "Bytes that the storage reads."),
-    text("binding", "binds", "The part that allows no more."),
-];
-
-const FITTED: &[Heading] = &[
-    text("run", "run", "The run."),
-    count("hosts", "hosts", "Hosts in it."),
-    count("cells", "cells", "Cells in it."),
-    share("returned", "returned", "Share of what was read that crossed the wire."),
-    flow("read_bytes_per_s", "measured", "Bytes read a second."),
-    flow("model_bytes_per_s", "model", "What the model gives for it."),
-    share("error", "model off by", "(model − measured) ÷ measured."),
-    text("binding", "binds", "By the model."),
-];
-
-/// Keys of the JSON document.
-#[derive(Serialize, JsonSchema)]
-pub struct ModelDocument {
-    tool_version: &'static str,
-    /// Share of the bytes read that crosses the wire.
-    returned: f64,
-    /// Number of hosts that exist now.
-    hosts: u32,
-    cells: u32,
-    /// Throughput by the number of hosts.
-    points: Vec<PointKeys>,
-    crossings: Vec<CrossingKeys>,
-    gains: Vec<GainKeys>,
-    /// With the present number of hosts, the returned share above which links or hosts bind; null
-    /// if one side is not known.
-    crossing_returned: Option<f64>,
-    selectivity: Vec<SelectivityKeys>,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct PointKeys {
-    hosts: u32,
-    /// Bytes per second that the storage reads.
-    throughput_bytes_per_s: f64,
-    binding: &'static str,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct CrossingKeys {
-    /// Number of hosts with which the rate per host was measured.
-    measured_with: u32,
-    hosts: f64,
-    /// The part that binds from this number of hosts on.
-    binding: &'static str,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct GainKeys {
-    one_more: &'static str,
-    gained: f64,
-    throughput_bytes_per_s: f64,
-    binding: &'static str,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct SelectivityKeys {
-    returned: f64,
-    throughput_bytes_per_s: f64,
-    binding: &'static str,
-}
 
 impl Modelled {
     fn bound(&self, hosts: u32) -> Option<Bound> {
@@ -184,9 +90,15 @@ pub fn report(model: &Modelled) -> Report {
         Section::of("fitted", fitted(model)),
     ];
     sections.retain(|section| !section.blocks.is_empty());
+    let summary = Summary {
+        returned: model.returned,
+        hosts: model.hosts,
+        cells: model.machine.cells,
+        crossing_returned: model.machine.crossing_returned(f64::from(model.hosts)),
+    };
     Report {
         verb: "offload-model".into(),
-        version: 1,
+        version: 2,
         headline: Headline {
             subject: model.subject.clone(),
             text: headline(model),
@@ -200,7 +112,8 @@ pub fn report(model: &Modelled) -> Report {
         )],
         sections,
         notes: notes(model),
-        document: json::keys(document(model)),
+        scalars: Some(Summary::table("offload-model", "", [summary])),
+        earlier: Some(earlier::model),
         ..Report::default()
     }
 }
@@ -259,19 +172,22 @@ fn notes(model: &Modelled) -> Vec<String> {
 
 fn parts(model: &Modelled) -> Table {
     let limits = model.machine.limits(f64::from(model.hosts), model.returned);
-    let row = |limit: &Bound| {
-        let each = model.each(limit.binding);
-        let name = limit.binding.name();
-        row![name, model.count(limit.binding), each, limit.bytes_per_s, exact(each)]
+    let row = |part, count, each_bytes_per_s, read_bytes_per_s| PartRow {
+        part,
+        count,
+        each_bytes_per_s,
+        read_bytes_per_s,
+        exact: exact(each_bytes_per_s),
     };
-    let mut table =
-        Table::new("parts", "What each part allows", PARTS).with(limits.iter().map(row));
+    let parts = limits.iter().map(|&Bound { binding, bytes_per_s }| {
+        row(binding.name(), model.count(binding), model.each(binding), bytes_per_s)
+    });
     let cells = limits.iter().find(|limit| limit.binding == Part::Cells);
-    if let Some((disks, cells)) = model.disks.zip(cells) {
-        let each = Some(cells.bytes_per_s / f64::from(disks));
-        table.push(row!["disks", disks, each, cells.bytes_per_s, exact(each)]);
-    }
-    table
+    let disks = model.disks.zip(cells).map(|(disks, cells)| {
+        let each = cells.bytes_per_s / f64::from(disks);
+        row("disks", Some(disks), Some(each), cells.bytes_per_s)
+    });
+    PartRow::table("parts", "What each part allows", parts.chain(disks))
 }
 
 fn exact(rate: Option<f64>) -> String {
@@ -282,57 +198,69 @@ fn exact(rate: Option<f64>) -> String {
 
 fn points(model: &Modelled) -> Table {
     let row = |(hosts, bound): (u32, Bound)| {
-        let wire = bound.bytes_per_s * model.returned;
         let time = model.size_bytes.map(|bytes| bytes / bound.bytes_per_s * SECOND_NS);
-        row![hosts, bound.bytes_per_s, wire, bound.binding.name(), happened(time)]
+        PointRow {
+            hosts,
+            throughput_bytes_per_s: bound.bytes_per_s,
+            wire_bytes_per_s: bound.bytes_per_s * model.returned,
+            binding: bound.binding.name(),
+            size_ns: happened(time),
+        }
     };
-    Table::new("points", "Throughput against hosts", POINTS)
-        .on_screen(SCREEN_ROWS)
-        .with(model.points().into_iter().map(row))
+    let points = model.points().into_iter().map(row);
+    PointRow::table("points", "Throughput against hosts", points).on_screen(SCREEN_ROWS)
 }
 
 fn crossings(model: &Modelled) -> Table {
-    let row = |it: &blockstone_offload::model::Crossing| {
-        let (exact, whole) = (format!("{:.2}", it.hosts), it.hosts.ceil().max(1.0));
-        row![it.measured_with, exact, whole, it.binds.name()]
+    let row = |it: Crossing| CrossingRow {
+        measured_with: it.measured_with,
+        hosts: it.hosts,
+        hosts_whole: it.hosts.ceil().max(1.0),
+        binding: it.binds.name(),
     };
-    let crossings = model.machine.crossings(model.returned);
-    Table::new("crossings", "From how many hosts on something else binds", CROSSINGS)
-        .with(crossings.iter().map(row))
+    let crossings = model.machine.crossings(model.returned).into_iter().map(row);
+    CrossingRow::table("crossings", "From how many hosts on something else binds", crossings)
 }
 
 fn gains(model: &Modelled) -> Table {
-    let gains = model.machine.gains(model.hosts, model.returned);
-    let row = |gain: &blockstone_offload::model::Gain| {
-        row![gain.what, gain.gained, gain.then.bytes_per_s, gain.then.binding.name()]
+    let row = |gain: Gain| GainRow {
+        one_more: gain.what,
+        gained: gain.gained,
+        throughput_bytes_per_s: gain.then.bytes_per_s,
+        binding: gain.then.binding.name(),
     };
-    Table::new("gains", "What one more brings", GAINS).with(gains.iter().map(row))
+    let gains = model.machine.gains(model.hosts, model.returned).into_iter().map(row);
+    GainRow::table("gains", "What one more brings", gains)
 }
 
 fn selectivity(model: &Modelled) -> Table {
-    let row = |(share, bound): (f64, Bound)| row![share, bound.bytes_per_s, bound.binding.name()];
-    Table::new("selectivity", "Throughput against what is returned", SELECTIVITY)
-        .with(model.selectivity().into_iter().map(row))
+    let row = |(returned, bound): (f64, Bound)| SelectivityRow {
+        returned,
+        throughput_bytes_per_s: bound.bytes_per_s,
+        binding: bound.binding.name(),
+    };
+    let points = model.selectivity().into_iter().map(row);
+    SelectivityRow::table("selectivity", "Throughput against what is returned", points)
 }
 
 fn fitted(model: &Modelled) -> Table {
-    let row = |run: &blockstone_offload::fit::Fitted| -> Row {
+    let row = |run: &Fitted| {
         let mut machine = model.machine.clone();
         machine.cells = run.cells;
         let bound = machine.bound(f64::from(run.hosts), run.returned);
         let rate = bound.map(|it| it.bytes_per_s);
-        row![
-            run.name.clone(),
-            run.hosts,
-            run.cells,
-            run.returned,
-            run.read_bytes_per_s,
-            rate,
-            rate.map(|rate| rate / run.read_bytes_per_s - 1.0),
-            bound.map_or("", |it| it.binding.name()),
-        ]
+        FittedRow {
+            run: run.name.clone(),
+            hosts: run.hosts,
+            cells: run.cells,
+            returned: run.returned,
+            read_bytes_per_s: run.read_bytes_per_s,
+            model_bytes_per_s: rate,
+            error: rate.map(|rate| rate / run.read_bytes_per_s - 1.0),
+            binding: bound.map_or("", |it| it.binding.name()),
+        }
     };
-    Table::new("fitted", "The runs and the model", FITTED).with(model.fitted.iter().map(row))
+    FittedRow::table("fitted", "The runs and the model", model.fitted.iter().map(row))
 }
 
 fn color(part: Part) -> Color {
@@ -403,40 +331,4 @@ fn selectivity_chart(model: &Modelled) -> Chart {
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
     by_binding(chart, &points)
-}
-
-fn document(model: &Modelled) -> ModelDocument {
-    let machine = &model.machine;
-    let point = |(hosts, it): (u32, Bound)| PointKeys {
-        hosts,
-        throughput_bytes_per_s: it.bytes_per_s,
-        binding: it.binding.name(),
-    };
-    let crossings = machine.crossings(model.returned).into_iter().map(|it| CrossingKeys {
-        measured_with: it.measured_with,
-        hosts: it.hosts,
-        binding: it.binds.name(),
-    });
-    let gains = machine.gains(model.hosts, model.returned).into_iter().map(|it| GainKeys {
-        one_more: it.what,
-        gained: it.gained,
-        throughput_bytes_per_s: it.then.bytes_per_s,
-        binding: it.then.binding.name(),
-    });
-    let selectivity = model.selectivity().into_iter().map(|(returned, it)| SelectivityKeys {
-        returned,
-        throughput_bytes_per_s: it.bytes_per_s,
-        binding: it.binding.name(),
-    });
-    ModelDocument {
-        tool_version: VERSION,
-        returned: model.returned,
-        hosts: model.hosts,
-        cells: machine.cells,
-        points: model.points().into_iter().map(point).collect(),
-        crossings: crossings.collect(),
-        gains: gains.collect(),
-        crossing_returned: machine.crossing_returned(f64::from(model.hosts)),
-        selectivity: selectivity.collect(),
-    }
 }
