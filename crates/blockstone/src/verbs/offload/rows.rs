@@ -8,7 +8,7 @@ rows! {
     pub struct LedgerRow {
         /// The run.
         run: String = text("run"),
-        /// What the bytes are, from the plan to the client.
+        /// Kind of bytes, from the plan to the client.
         line: String = text("bytes"),
         /// Their number.
         bytes: u64 = bytes(""),
@@ -26,11 +26,11 @@ rows! {
         time_ns: Option<f64> = time("time"),
         /// Instances that took bytes.
         hosts: Option<u32> = level("hosts", Measure::Count),
-        /// What the plan asked of the storage.
+        /// Bytes that the plan asked of the storage.
         disk_bytes: u64 = bytes("read"),
-        /// What the storage was allowed to filter.
+        /// Bytes that the storage was allowed to filter.
         eligible_bytes: Option<u64> = bytes("eligible"),
-        /// What it returned of that; all bytes on the wire if this is not counted by itself.
+        /// Bytes that it returned of those; all bytes on the wire if they are not counted apart.
         returned_bytes: Option<u64> = bytes("returned"),
         /// Between storage and hosts.
         wire_bytes: Option<u64> = bytes("wire"),
@@ -80,7 +80,7 @@ rows! {
 }
 
 rows! {
-    /// What the links of the hosts could have carried.
+    /// Bytes that the links of the hosts could have carried.
     pub struct LinkRow {
         /// The run.
         run: String = text("run"),
@@ -88,7 +88,7 @@ rows! {
         link_share: Option<f64> = share("links used"),
         /// Time in which these links carry the bytes of the wire.
         link_ns: Option<f64> = time("at their rate"),
-        /// What the run took.
+        /// Time that the run took.
         time_ns: Option<f64> = time("time"),
     }
 }
@@ -124,7 +124,7 @@ rows! {
     pub struct DigitsRow {
         /// The run.
         run: String = text("run"),
-        /// What it is.
+        /// Name of the figure.
         figure: String = text("figure"),
         /// With five digits.
         value: String = text("value"),

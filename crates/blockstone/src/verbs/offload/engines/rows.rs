@@ -24,7 +24,7 @@ rows! {
 rows! {
     /// Runs.
     pub struct EngineRow {
-        /// What is asked.
+        /// Query that was asked.
         query: &'static str = text("query"),
         /// Whether the cells or the host filter rows.
         filtered_by: &'static str = text("filtered by"),
@@ -36,7 +36,7 @@ rows! {
         bound_by: Option<&'static str> = text("bound by"),
         /// Share of the time for which that part was busy.
         bound_share: Option<f64> = share("busy"),
-        /// What the plan asks of the table, in blocks.
+        /// Bytes of the blocks that the plan asks of the table.
         disk_bytes: u64 = bytes("read"),
         /// Payload from the cells to the host.
         received_bytes: u64 = bytes("received"),
@@ -56,9 +56,9 @@ rows! {
         table_bytes: u64 = bytes("table"),
         /// Payload from the host to the cells.
         sent_bytes: u64 = bytes("sent"),
-        /// What the cells were allowed to filter.
+        /// Bytes that the cells were allowed to filter.
         eligible_bytes: Option<u64> = bytes("eligible"),
-        /// What they returned of that.
+        /// Bytes of these that they returned.
         returned_bytes: Option<u64> = bytes("returned"),
         /// Struck through where it misleads.
         returned_of_eligible: Option<f64> = share("returned ÷ eligible"),
@@ -104,7 +104,7 @@ rows! {
 }
 
 rows! {
-    /// What the filter at the cells brings.
+    /// Gains of the filter at the cells.
     pub struct PushdownRow {
         /// Servers that hold a part of the table.
         cells: u32 = level("cells", Measure::Count),
@@ -124,7 +124,7 @@ rows! {
 rows! {
     /// Predictions, and what was measured later.
     pub struct PredictedRow {
-        /// What is asked.
+        /// Query that was asked.
         query: &'static str = text("query"),
         /// Whether the condition may be left to the cells.
         pushdown: bool = flag("pushdown"),

@@ -19,17 +19,17 @@ rows! {
 }
 
 rows! {
-    /// What each part allows.
+    /// Rates that each part allows.
     pub struct PartRow {
         /// A part that may bind.
         part: &'static str = text("part"),
         /// Their number.
         count: Option<u32> = level("count", Measure::Count),
-        /// What one of them does.
+        /// Rate of one of them.
         each_bytes_per_s: Option<f64> = flow("each"),
-        /// What all of them allow, in bytes that the storage reads.
+        /// Rate that all of them allow, in bytes that the storage reads.
         read_bytes_per_s: f64 = flow("read/s"),
-        /// What one of them does, with five digits.
+        /// Rate of one of them, with five digits.
         exact: String = text("exact"),
     }
 }
@@ -65,7 +65,7 @@ rows! {
 }
 
 rows! {
-    /// What one more of a part brings.
+    /// Gains from one more of a part.
     pub struct GainRow {
         /// The part that is added.
         one_more: &'static str = text("one more"),
@@ -103,7 +103,7 @@ rows! {
         returned: f64 = share("returned"),
         /// Bytes read a second.
         read_bytes_per_s: f64 = flow("measured"),
-        /// What the model gives for it.
+        /// Rate by the model.
         model_bytes_per_s: Option<f64> = flow("model"),
         /// (model − measured) ÷ measured.
         error: Option<f64> = share("model off by"),
