@@ -344,13 +344,15 @@ fn sessions_are_seen_at_what_they_do(product: Product) {
         let seen = sampled(monitor, |rows| {
             let cells = |number: &String| rows.get(&("session", number.clone()));
             let class = column(&SESSION, "wait_class");
-            let sleeps = |number: &String| {
-                cells(number).is_some_and(|cells| cells[class] == Cell::Text("Timeout".to_owned()))
+            let waits = |number: &String, for_what: &str| {
+                cells(number).is_some_and(|cells| cells[class] == Cell::Text(for_what.to_owned()))
             };
+            let sleeps = |number: &String| waits(number, "Timeout");
             // Includes the idle session; the one that checked whether the server answers may still
             // be closing.
             let totals = [7, 5, 1, 1, 0].map(Cell::Value).to_vec();
-            let all = numbers.iter().all(sleeps) && cells(&open_number).is_some();
+            // Right after its statement the open session may still be on the processor.
+            let all = numbers.iter().all(sleeps) && waits(&open_number, "Client");
             (all && rows[&("sessions", String::new())] == totals).then(|| rows.clone())
         });
         for number in &numbers {

@@ -1,7 +1,7 @@
 //! A table as text: names and values of a single row, or rows below headings, as wide as the
 //! terminal.
 
-use blockstone_base::table::{Heading, Measure, Missing, Row, Shape, Table, Value};
+use blockstone_base::table::{Heading, Measure, Row, Shape, Table, Value};
 
 use super::columns::{Columns, visible_width, wrap};
 use super::{Style, more};
@@ -141,7 +141,7 @@ struct Plan<'a> {
 impl<'a> Plan<'a> {
     fn of(table: &'a Table, rows: &'a [&'a Row], style: &Style) -> Self {
         let widths = Widths::of(table, rows, style);
-        let shown = (0..table.columns.len()).filter(|&index| !is_blank(table, index)).collect();
+        let shown = (0..table.columns.len()).collect();
         let (folded, prose) = (Vec::new(), Vec::new());
         let (text_width, reasons) = (usize::MAX, Reasons::Beside);
         let mut plan = Self { table, rows, shown, folded, prose, text_width, reasons };
@@ -265,12 +265,6 @@ impl<'a> Plan<'a> {
         let lines = joined(self.folded.iter().map(pair), style.width.saturating_sub(2));
         lines.into_iter().map(|line| format!("  {line}")).collect()
     }
-}
-
-/// Returns whether nothing happened in any row that a column could describe.
-fn is_blank(table: &Table, index: usize) -> bool {
-    let is_nothing = |row: &Row| matches!(row[index], Value::Missing(Missing::Nothing));
-    !table.columns[index].is_answer && !table.rows.is_empty() && table.rows.iter().all(is_nothing)
 }
 
 /// Returns the number of columns that name a row: its texts before the first number; one if all are
@@ -411,18 +405,6 @@ mod tests {
             ["  flat  a flush takes as long after no", "        write as after 4"],
             "headings say nothing there"
         );
-    }
-
-    #[test]
-    fn a_column_that_could_describe_nothing_is_left_out() {
-        let columns =
-            vec![text("name", "name", ""), count("reads", "reads", ""), flow("b", "b", "")];
-        let mut table = Table::new("io", "", columns);
-        let nothing = || Value::Missing(Missing::Nothing);
-        table.push([Value::from("x"), nothing(), Value::Missing(Missing::Unknown)]);
-        table.push([Value::from("y"), nothing(), nothing()]);
-        let text = lines(&table, true, &style(80)).join("\n");
-        assert!(!text.contains("reads") && text.contains(" b"), "{text}");
     }
 
     #[test]
