@@ -242,8 +242,8 @@ mod tests {
     }
 
     proptest! {
-        /// There is no false alarm for any set of unacknowledged writes that reached the device,
-        /// in any order.
+        /// Whichever unacknowledged writes reached an honest device, and in whatever order, no loss
+        /// is reported.
         #[test]
         fn an_honest_device_is_never_blamed(
             last in 0_u64..600, unknown in 0_u64..WINDOW, seed in any::<u64>(),

@@ -10,8 +10,8 @@ const LINE_WIDTH_MAX: usize = 100;
 
 /// Words with which a comment that is only a relative clause begins.
 const RELATIVES: [&str; 5] = ["What", "Who", "Whoever", "Whatever", "Nobody"];
-/// Persons that a comment does not have, in lower case.
-const NO_ONES: [&str; 2] = ["nobody", "somebody"];
+/// Words that hide which user, program or session is meant, in lower case.
+const VAGUE: [&str; 2] = ["nobody", "somebody"];
 
 /// Attribute by which a crate of the program denies what clippy.toml lists; CI makes each warning
 /// an error.
@@ -143,7 +143,7 @@ pub fn comments(tree: &Tree) -> Vec<Finding> {
             }
             let lower = text.to_lowercase();
             let mut words = lower.split(|c: char| !c.is_alphanumeric() && c != '_');
-            if let Some(word) = words.find(|word| NO_ONES.contains(word)) {
+            if let Some(word) = words.find(|word| VAGUE.contains(word)) {
                 let hint = "name the user, program or session that is meant";
                 findings.push(file.finding(index, format!("a comment with `{word}`"), hint));
             }
@@ -326,10 +326,11 @@ mod tests {
 
     #[test]
     fn a_comment_about_unnamed_persons_is_found() {
-        let text = "/// A lock that nobody holds,\n/// or somebody.\nfn nobody_holds() {}\n// As \
-                    nobody_holds.\nlet a = \"nobody\";\n// Nobody reads it.\n";
-        let found = lines(comments, "crates/a/tests/a.rs", text);
-        assert_eq!(found, [1, 2, 6, 6], "the last one for both reasons");
+        let [first, second] = VAGUE;
+        let text = format!("/// Held by {first}.\nfn f() {{}}\n// Read by {second}_else.\n");
+        assert_eq!(lines(comments, "crates/a/tests/a.rs", &text), [1], "whole words only");
+        let text = format!("let a = \"{first}\";\n// Left to {second}.\n");
+        assert_eq!(lines(comments, "crates/a/tests/a.rs", &text), [2], "comments only");
     }
 
     #[test]

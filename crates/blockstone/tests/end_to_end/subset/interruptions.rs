@@ -199,7 +199,7 @@ impl Gate {
         gate
     }
 
-    /// The server does not look for a client that left while it sleeps, so it is told.
+    /// Terminates the session: a sleeping backend would not notice that its client is gone.
     fn open(mut self, server: &PostgresServer) {
         ask(
             server,
