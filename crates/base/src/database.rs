@@ -173,9 +173,9 @@ pub const SERVER: Schema = Schema {
 /// exactly one of which applies at any time.
 pub const BLOCKED: Schema = Schema {
     probe: "blocked",
-    doc: "What the kernel showed the threads of a server's sessions at: blocked, by kind of system \
-          call, waits that the server itself reports included; waiting for the client; or running, \
-          which is on a processor or ready for one.",
+    doc: "What the threads of a server's sessions were doing, according to the kernel: blocked, by \
+          kind of system call, including waits that the server itself reports; waiting for the \
+          client; or running, which means on a processor or ready for one.",
     columns: &[SYSCALL.time("time_ns", "Time there, from samples.")],
 };
 

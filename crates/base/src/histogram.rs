@@ -4,6 +4,7 @@
 mod quantile;
 mod shared;
 
+use crate::hint::Hint;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 
@@ -21,8 +22,9 @@ pub struct LatencyHistogram {
     sum_ns: u128,
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("decode histogram: {why}\nhint: the bytes are not an HdrHistogram V2 encoding")]
+#[derive(Debug, thiserror::Error, Hint)]
+#[error("decode histogram: {why}")]
+#[hint("the bytes are not an HdrHistogram V2 encoding")]
 pub struct DecodeError {
     why: String,
 }
@@ -33,8 +35,8 @@ impl DecodeError {
     }
 }
 
-/// Checks what the library takes on trust: it allocates what the header claims before it reads
-/// counts. `buckets` is the most that can follow.
+/// Checks the header, because the library trusts it: it allocates the memory that the header asks
+/// for before it reads any counts. `buckets` is the maximum number of counts.
 fn check_encoding(bytes: &[u8], buckets: usize) -> Result<(), &'static str> {
     const COOKIE: [u8; 4] = 0x1c84_9313_u32.to_be_bytes();
     /// The longest count: we never write a run of zeros of this length.

@@ -19,6 +19,8 @@
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
+extern crate self as blockstone_base;
+
 pub mod capability;
 pub mod clock;
 pub mod column;
@@ -27,6 +29,7 @@ pub mod database;
 mod declare;
 pub mod dist;
 pub mod flushes;
+pub mod hint;
 pub mod histogram;
 pub mod identity;
 pub mod link;

@@ -50,6 +50,8 @@ pub struct Table {
     pub screen_rows: Option<usize>,
     /// Number of rows that the page shows; the rest are in JSON and CSV. `None`: all.
     pub page_rows: Option<usize>,
+    /// Confidence of the intervals of its estimates, in percent.
+    pub confidence: u8,
     /// Whether a screen folds the names of rows without a number other than zero into one line.
     pub folds_idle: bool,
     /// Remarks below the table, such as why cells are empty.
@@ -79,6 +81,10 @@ pub struct Heading {
     pub is_answer: bool,
     /// A sentence: on a narrow screen it stands below its row, in full.
     pub is_prose: bool,
+    /// A path: where it does not fit, its end is shown, which tells files apart.
+    pub is_path: bool,
+    /// Whether people see estimates without their intervals, which documents have.
+    pub is_plain: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +100,7 @@ pub enum Measure {
     BytesPerS,
     /// Nanoseconds, written in the unit that suits them.
     Nanoseconds,
-    /// A share of one, written as a percentage.
+    /// A fraction from 0 to 1, written as a percentage.
     Share,
     /// A ratio of two like quantities, written as `1.25×`.
     Ratio,
@@ -171,7 +177,7 @@ pub struct Row {
 pub enum Value {
     #[serde(serialize_with = "plain")]
     Number(f64),
-    /// A number with its 95 % interval, in the column's measure.
+    /// A number with its interval, in the column's measure.
     Estimate(Estimate),
     Text(String),
     Flag(bool),
@@ -207,6 +213,7 @@ impl Table {
             rows: Vec::new(),
             screen_rows: None,
             page_rows: None,
+            confidence: 95,
             folds_idle: false,
             notes: Vec::new(),
         }
@@ -235,6 +242,12 @@ impl Table {
         Self { page_rows: Some(rows), ..self }
     }
 
+    /// Sets the confidence of its intervals, in percent.
+    #[must_use]
+    pub fn confidence(self, confidence: u8) -> Self {
+        Self { confidence, ..self }
+    }
+
     /// Keeps only these columns, in this order.
     #[must_use]
     pub fn only(self, keys: &[&str]) -> Self {
@@ -245,6 +258,21 @@ impl Table {
             Row { cells, ..row }
         });
         Self { rows: rows.collect(), columns: Cow::Owned(columns), ..self }
+    }
+
+    /// Returns the table without columns of sentences that have none.
+    pub fn without_blank_prose(&self) -> Cow<'_, Self> {
+        let is_blank =
+            |row: &Row, at: usize| matches!(&row[at], Value::Text(text) if text.is_empty());
+        let is_kept = |at: &usize| {
+            !self.columns[*at].is_prose || !self.rows.iter().all(|row| is_blank(row, *at))
+        };
+        let kept: Vec<usize> = (0..self.columns.len()).filter(is_kept).collect();
+        if kept.len() == self.columns.len() {
+            return Cow::Borrowed(self);
+        }
+        let keys: Vec<&str> = kept.iter().map(|at| &*self.columns[*at].key).collect();
+        Cow::Owned(self.clone().only(&keys))
     }
 
     pub fn push(&mut self, row: impl Into<Row>) {
@@ -328,13 +356,44 @@ impl Heading {
     ) -> Self {
         let merge = if measure == Measure::Text { Merge::Key } else { Merge::Mean };
         let (key, heading, doc) = (key.into(), heading.into(), doc.into());
-        Self { key, heading, measure, merge, doc, is_answer: false, is_prose: false }
+        Self {
+            key,
+            heading,
+            measure,
+            merge,
+            doc,
+            is_answer: false,
+            is_prose: false,
+            is_path: false,
+            is_plain: false,
+        }
+    }
+
+    /// The same column as one of paths.
+    #[must_use]
+    pub const fn path(mut self) -> Self {
+        self.is_path = true;
+        self
     }
 
     /// The same column as one of sentences.
     #[must_use]
     pub const fn prose(mut self) -> Self {
         self.is_prose = true;
+        self
+    }
+
+    /// Leaves the intervals of the column to documents and to tooltips, to spare width.
+    #[must_use]
+    pub const fn plain(mut self) -> Self {
+        self.is_plain = true;
+        self
+    }
+
+    /// Sets the rule by which its values over slices of time combine.
+    #[must_use]
+    pub const fn merged(mut self, merge: Merge) -> Self {
+        self.merge = merge;
         self
     }
 

@@ -1,8 +1,9 @@
 //! The command line: the options of all verbs are declared here, those of a single verb next to
 //! that verb. Parsing, `--help`, man pages and shell completions derive from these declarations.
 
-use std::io;
+use std::error::Error as _;
 use std::path::Path;
+use std::{io, iter};
 
 use blockstone_report::render::json::schema::Document;
 use blockstone_servers::without_password;
@@ -13,9 +14,11 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, FromArgMatches};
 
 use crate::exit::Exit;
-use crate::printer::complain;
+use crate::printer::{answer, complain};
+use crate::store;
 use crate::verb::{Context, Global, JsonVersion, Verb};
 use crate::verbs;
+use crate::{expect, failure};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -37,81 +40,131 @@ pub struct Asked {
 /// Reads the command line. Help and version go to standard output with exit code 0; an error is one
 /// line that says what is wrong and one that says where to look.
 pub fn parse() -> Result<Asked, Exit> {
-    declarations().try_get_matches().and_then(|matches| asked(&matches)).map_err(|e| explain(&e))
+    let words = store::spelled_out(std::env::args_os().collect());
+    let texts: Vec<String> =
+        words.iter().skip(1).filter_map(|it| it.clone().into_string().ok()).collect();
+    let listed = expect::asks_for_names(&texts).map(expect::help);
+    if let Some(list) = listed.or_else(|| store::asks_for_list(&words).then(store::list)) {
+        return Err(answer(&list).map_or(Exit::CouldNotRun, |()| Exit::Done));
+    }
+    let matches = declarations().try_get_matches_from(words);
+    let asked = matches.map_err(Refusal::from).and_then(|matches| asked(&matches));
+    asked.map_err(|refusal| match refusal {
+        Refusal::Parser(error) => explain(&error),
+        Refusal::Ours { what, hint } => refuse(&format!("error: {what}"), hint),
+    })
 }
 
-fn asked(matches: &ArgMatches) -> Result<Asked, clap::Error> {
+/// Why a command line is refused.
+#[derive(Debug)]
+enum Refusal {
+    /// By the parser.
+    Parser(clap::Error),
+    /// By ourselves; without a hint it names the help.
+    Ours { what: String, hint: Option<String> },
+}
+
+impl From<clap::Error> for Refusal {
+    fn from(error: clap::Error) -> Self {
+        Self::Parser(error)
+    }
+}
+
+impl Refusal {
+    fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Ours { what: what.into(), hint: Some(hint.into()) }
+    }
+}
+
+fn asked(matches: &ArgMatches) -> Result<Asked, Refusal> {
     let global = Global::from_arg_matches(matches)?;
     let missing = || clap::Error::new(ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand);
     let (name, options) = matches.subcommand().ok_or_else(missing)?;
     let verb = verbs::find(name).ok_or_else(missing)?;
     if let Some(option) = global.asks_for_report().filter(|_| !verb.reports) {
-        let text = format!("{option} does not apply to {name}, which prints no report\n");
-        return Err(clap::Error::raw(ErrorKind::ArgumentConflict, text));
+        let what = format!("{option} does not apply to {name}, which prints no report");
+        return Err(Refusal::Ours { what, hint: None });
     }
-    if let Some(text) = ineffective(verb, matches, &global) {
-        return Err(clap::Error::raw(ErrorKind::ArgumentConflict, text));
-    }
-    if let Some(text) = unknown_table(verb, options, &global) {
-        return Err(clap::Error::raw(ErrorKind::InvalidValue, text));
-    }
-    if let Some(text) = unknown_version(verb, &global) {
-        return Err(clap::Error::raw(ErrorKind::InvalidValue, text));
+    let refusals = [
+        ineffective(verb, matches, &global),
+        unknown_table(verb, options, &global),
+        unknown_version(verb, &global),
+    ];
+    if let Some(refusal) = refusals.into_iter().flatten().next() {
+        return Err(refusal);
     }
     if let (true, Some(file)) = (global.json.is_some() || global.csv.is_some(), &global.html)
         && file.as_os_str() == "-"
     {
-        let text = "--html - cannot be used with --json or --csv: both print on standard output\n";
-        return Err(clap::Error::raw(ErrorKind::ArgumentConflict, text));
+        let what = "--html - cannot be used with --json or --csv: both print on standard output";
+        return Err(Refusal::Ours { what: what.to_owned(), hint: None });
     }
-    if let Some(file) = &global.html
-        && let Some(why) = unwritable(file)
-    {
-        let hint = "hint: name another file, in a directory that exists";
-        let text = format!("write {}: {why}\n{hint}\n", file.display());
-        return Err(clap::Error::raw(ErrorKind::ValueValidation, text));
+    // A recording may have been made for a store, whose limits `report` decides again.
+    let has_limits = !global.expect.is_empty() || verb.name == "report" || store::is_named(options);
+    if global.junit.is_some() && !has_limits {
+        return Err(Refusal::new(
+            "--junit: no limit is given by --expect or --for STORE",
+            "add one, such as --expect 'commit.p99<2ms'",
+        ));
     }
-    Ok(Asked { verb, options: options.clone(), context: Context::new(global) })
+    for file in global.html.iter().chain(&global.junit) {
+        let Some(why) = unwritable(file) else { continue };
+        let what = format!("write {}: {why}", file.display());
+        return Err(Refusal::new(what, "name another file, in a directory that exists"));
+    }
+    let expectations = expect::read(&global.expect, verb).map_err(|error| Refusal::Ours {
+        what: format!("{error:#}"),
+        hint: failure::hint(error.chain()),
+    })?;
+    Ok(Asked { verb, options: options.clone(), context: Context::new(global, expectations) })
 }
 
 /// Why a version of a document cannot be printed.
-fn unknown_version(verb: &Verb, global: &Global) -> Option<String> {
+fn unknown_version(verb: &Verb, global: &Global) -> Option<Refusal> {
     let Some(JsonVersion::Of(version)) = global.json else { return None };
     let newest = verb.documents.iter().map(|document| document.version).max()?;
     let known = newest.saturating_sub(1).max(1)..=newest;
     (!known.contains(&version)).then(|| {
         let name = verb.name;
-        format!(
-            "--json={version}: {name} does not print that version\n\
-             hint: --json prints version {newest}, --json={} the oldest that it knows\n",
-            known.start()
+        Refusal::new(
+            format!("--json={version}: {name} does not print that version"),
+            format!(
+                "--json prints version {newest}, --json={} the oldest that it knows",
+                known.start()
+            ),
         )
     })
 }
 
-/// Returns a message if a global option has no effect on this verb.
-fn ineffective(verb: &Verb, matches: &ArgMatches, global: &Global) -> Option<String> {
+/// Refuses a global option that has no effect on this verb.
+fn ineffective(verb: &Verb, matches: &ArgMatches, global: &Global) -> Option<Refusal> {
     let name = verb.name;
     let is_given = matches.value_source("runs_dir") == Some(ValueSource::CommandLine);
     if is_given && !verb.finds_runs {
-        return Some(format!(
-            "--runs-dir does not apply to {name}, which neither makes nor reads recordings\n\
-             hint: omit --runs-dir\n"
+        let why = "which neither makes nor reads recordings";
+        return Some(Refusal::new(
+            format!("--runs-dir does not apply to {name}, {why}"),
+            "omit --runs-dir",
         ));
     }
     (global.share && !verb.writes && global.html.is_none()).then(|| {
-        format!(
-            "--share does not apply to {name} without --html: it writes no file\n\
-                 hint: omit --share\n"
+        Refusal::new(
+            format!("--share does not apply to {name} without --html: it writes no file"),
+            "omit --share",
         )
     })
 }
 
-/// Checks before any measurement whether the table named with `--csv` exists, and returns a message
-/// if not. If a subcommand has a document of its own, such as `check-direct`, only the tables of
+/// Checks before any measurement whether the table named with `--csv` exists, and refuses it if
+/// not. If a subcommand has a document of its own, such as `check-direct`, only the tables of
 /// that document count, otherwise those of all documents of the verb.
-fn unknown_table(verb: &Verb, options: &ArgMatches, global: &Global) -> Option<String> {
+fn unknown_table(verb: &Verb, options: &ArgMatches, global: &Global) -> Option<Refusal> {
     let table = global.csv.as_deref().filter(|name| !name.is_empty())?;
+    // A verb with a `--csv` of its own, which may name a file, checks it by itself.
+    let own = (verb.options)(clap::Command::new(""));
+    if own.get_arguments().any(|option| option.get_id() == "csv") {
+        return None;
+    }
     let own = options.subcommand_name().map(|inner| format!("{}-{inner}", verb.name));
     let is_own = |document: &&Document| own.as_deref() == Some(document.name);
     let mut documents: Vec<&Document> = verb.documents.iter().filter(is_own).collect();
@@ -126,7 +179,7 @@ fn unknown_table(verb: &Verb, options: &ArgMatches, global: &Global) -> Option<S
     names.dedup();
     let what = "print {table} as CSV: the report has no such table";
     let what = what.replace("{table}", table);
-    Some(format!("{what}\nhint: its tables are {}\n", names.join(", ")))
+    Some(Refusal::new(what, format!("its tables are {}", names.join(", "))))
 }
 
 /// Returns why a page cannot be written, as far as that can be known before an hour of measuring.
@@ -155,15 +208,18 @@ fn explain(error: &clap::Error) -> Exit {
     let names: Vec<&str> = lines
         .clone()
         .take_while(|line| !line.starts_with("Usage") && !line.starts_with("For more"))
-        .filter(|line| !line.starts_with("tip:") && !line.starts_with("hint:"))
+        .filter(|line| !line.starts_with("tip:"))
         .collect();
-    let tip = |line: &str| {
-        let tip = line.strip_prefix("tip: ").filter(|tip| is_of_use(error, tip));
-        tip.or_else(|| line.strip_prefix("hint: ")).map(str::to_owned)
-    };
+    let tips = lines.filter_map(|line| line.strip_prefix("tip: "));
+    let tip = tips.filter(|tip| is_of_use(error, tip)).map(str::to_owned).next();
+    let causes = iter::successors(error.source(), |&cause| cause.source());
+    refuse(&[&[what][..], &names].concat().join(" "), tip.or_else(|| failure::hint(causes)))
+}
+
+/// Prints why the command line is refused; without a hint, it names the help of the verb.
+fn refuse(what: &str, hint: Option<String>) -> Exit {
     let words = std::env::args_os().skip(1).filter_map(|word| word.into_string().ok());
-    let hint = lines.find_map(tip).unwrap_or_else(|| help(words));
-    let what = [&[what][..], &names].concat().join(" ");
+    let hint = hint.unwrap_or_else(|| help(words));
     // A value that was refused may be an address with a password.
     let said: Vec<String> = what.split(' ').map(without_password).collect();
     complain(&format!("{}\nhint: {hint}", said.join(" ")));
@@ -217,14 +273,20 @@ pub fn declarations() -> clap::Command {
 
 #[cfg(test)]
 mod tests {
+    use blockstone_base::hint;
+
     use super::*;
 
     /// Returns the message with which these words are refused.
     fn refused(line: &str) -> String {
-        let words = std::iter::once("blockstone").chain(line.split(' '));
+        let words = iter::once("blockstone").chain(line.split(' '));
         let matches = declarations().try_get_matches_from(words);
-        let refused = matches.and_then(|matches| asked(&matches).map(|asked| asked.verb.name));
-        refused.err().map(|error| error.to_string()).unwrap_or_default()
+        let refused = matches.map_err(Refusal::from).and_then(|matches| asked(&matches));
+        match refused.err() {
+            None => String::new(),
+            Some(Refusal::Parser(error)) => error.to_string(),
+            Some(Refusal::Ours { what, hint }) => hint::told(&what, hint.as_deref()),
+        }
     }
 
     #[test]
@@ -234,7 +296,7 @@ mod tests {
         assert_eq!(hint("--json cal /data"), "blockstone calibrate --help lists its options");
         assert_eq!(hint("--nope"), "blockstone --help lists verbs and options");
         let is_kept = |line: &str| {
-            let words = std::iter::once("blockstone").chain(line.split(' '));
+            let words = iter::once("blockstone").chain(line.split(' '));
             let error = declarations().try_get_matches_from(words).unwrap_err();
             let text = error.to_string();
             let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
@@ -253,7 +315,7 @@ mod tests {
         {
             assert_eq!(refused(good), "", "{good}");
         }
-        for bad in ["copy --json=3 a b", "copy --json=0 a b", "run --json=2 ."] {
+        for bad in ["copy --json=3 a b", "copy --json=0 a b", "run --json=3 ."] {
             let text = refused(bad);
             assert!(text.contains("does not print that version\nhint: --json prints"), "{text}");
         }
@@ -328,7 +390,7 @@ mod tests {
     #[test]
     fn help_lists_only_global_options_that_a_verb_heeds() {
         let help = |line: &str| {
-            let words = std::iter::once("blockstone").chain(line.split(' ')).chain(["--help"]);
+            let words = iter::once("blockstone").chain(line.split(' ')).chain(["--help"]);
             declarations().try_get_matches_from(words).unwrap_err().to_string()
         };
         for line in ["check", "check direct", "claim", "offload account"] {

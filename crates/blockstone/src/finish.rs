@@ -1,17 +1,20 @@
 //! The end of every verb: the answer on standard output, the page if it was asked for, the exit
 //! code.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use blockstone_record::Recording;
 use blockstone_record::manifest::End;
-use blockstone_report::Report;
-use blockstone_report::render::{csv, html, json, terminal};
+use blockstone_report::expect;
+use blockstone_report::render::{csv, html, json, junit, terminal};
+use blockstone_report::{EXPECTATIONS, Outcome, Report};
 use blockstone_sys::output;
 
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::printer::answer;
 use crate::verb::{Context, JsonVersion};
 use crate::verbs;
@@ -19,7 +22,7 @@ use crate::verbs;
 const WHERE: &str = "name another file with --html; `blockstone report` makes the page again";
 
 /// File name of the page in the directory of a recording.
-const PAGE: &str = "report.html";
+pub const PAGE: &str = "report.html";
 
 /// Whether the verb of the report declares a document that may have these tables.
 fn is_declared(report: &Report) -> bool {
@@ -30,6 +33,7 @@ fn is_declared(report: &Report) -> bool {
 /// Prints the report as text, JSON or CSV, writes the page that `--html` names, and returns the
 /// exit code.
 pub fn finish(report: &Report, context: &Context) -> Result<Exit> {
+    let report = &*judged(report, context);
     let global = &context.global;
     let page = global.html.as_deref();
     if page == Some(Path::new("-")) {
@@ -51,22 +55,49 @@ pub fn finish(report: &Report, context: &Context) -> Result<Exit> {
     }
     // After the answer: if the page cannot be written, hours of measurement must not be lost.
     if let Some(file) = page {
-        output::write(file, html::page(report)?.as_bytes())
-            .with_context(|| format!("write {}\nhint: {WHERE}", file.display()))?;
+        output::write(file, html::page(report)?.as_bytes()).map_err(|error| {
+            Failure::new(format!("write {}", file.display()), WHERE).because(error)
+        })?;
         context.printer.note(&format!("report: {}", file.display()));
     }
+    write_junit(report, context)?;
     Ok(ended(report, context))
+}
+
+/// Returns the report with the limits that were expected, decided.
+fn judged<'a>(report: &'a Report, context: &Context) -> Cow<'a, Report> {
+    let is_judged = report.sections.iter().any(|section| section.id == EXPECTATIONS);
+    if is_judged || context.expectations.is_empty() && report.purpose.is_none() {
+        return Cow::Borrowed(report);
+    }
+    let mut report = report.clone();
+    expect::judge(&mut report, &context.expectations);
+    Cow::Owned(report)
+}
+
+fn write_junit(report: &Report, context: &Context) -> Result<()> {
+    let Some(file) = &context.global.junit else { return Ok(()) };
+    let written = output::write(file, junit::document(report)?.as_bytes());
+    Ok(written.map_err(|error| {
+        let hint = "name another file with --junit; `blockstone report` makes it again";
+        Failure::new(format!("write {}", file.display()), hint).because(error)
+    })?)
 }
 
 /// Prints `text` in place of the report, and returns the exit code.
 pub fn finish_with(text: &str, report: &Report, context: &Context) -> Result<Exit> {
+    let report = &*judged(report, context);
     context.printer.answer(text)?;
+    write_junit(report, context)?;
     Ok(ended(report, context))
 }
 
 fn ended(report: &Report, context: &Context) -> Exit {
-    if let End::Failed { error, .. } = &report.end {
-        context.printer.error(&anyhow::anyhow!("{error}"));
+    if let Some((error, hint)) = report.end.failure() {
+        context.printer.error(&match hint {
+            Some(hint) => Failure::new(error, hint).into(),
+            None => anyhow::anyhow!("{error}"),
+        });
     }
     exit(report)
 }
@@ -78,7 +109,8 @@ pub fn finish_recording(dir: &Path, context: &Context) -> Result<Exit> {
 
 /// Judges a new recording, stores the judgement in it and writes its page.
 pub fn judge_recording(dir: &Path, context: &Context) -> Result<Report> {
-    let report = report_of(Recording::open(dir)?, context)?;
+    let mut report = report_of(Recording::open(dir)?, context)?;
+    expect::judge(&mut report, &context.expectations);
     blockstone_record::keep_judgement(dir, report.summary.clone(), report.verdicts.clone())?;
     write_page(&report, dir)?;
     Ok(report)
@@ -94,22 +126,29 @@ pub fn report_of(recording: Recording, context: &Context) -> Result<Report> {
     let name = recording.manifest.verb.clone();
     match verbs::find(&name).and_then(|verb| verb.report) {
         Some(report) => report(recording, context),
-        None => bail!(
-            "report {}: it was made by `{name}`, which this version does not know\n\
-             hint: use the version that made it, {}",
-            recording.dir.display(),
-            recording.manifest.tool_version
-        ),
+        None => bail!(Failure::new(
+            format!(
+                "report {}: it was made by `{name}`, which this version does not know",
+                recording.dir.display()
+            ),
+            format!("use the version that made it, {}", recording.manifest.tool_version)
+        )),
     }
 }
 
 /// Returns the exit code for this report.
 pub fn exit(report: &Report) -> Exit {
+    let expected = |outcome| report.expectations.iter().any(|it| it.outcome == outcome);
     match &report.end {
         End::Interrupted { .. } => Exit::Interrupted,
         End::Failed { .. } => Exit::CouldNotRun,
         End::Complete | End::Running if report.is_undone => Exit::CouldNotRun,
-        End::Complete | End::Running if report.is_refuted => Exit::JudgedFailed,
+        End::Complete | End::Running if report.is_refuted || expected(Outcome::Fail) => {
+            Exit::JudgedFailed
+        }
+        // Limits are decided by sound figures alone, whatever else is condemned.
+        End::Complete | End::Running if expected(Outcome::NotEstablished) => Exit::NotTrustworthy,
+        End::Complete | End::Running if !report.expectations.is_empty() => Exit::Done,
         End::Complete | End::Running if report.partial || !report.trustworthy() => {
             Exit::NotTrustworthy
         }
@@ -127,7 +166,7 @@ fn one_table(report: &Report, name: &str, context: &Context) -> Result<String> {
             names if names.is_empty() => "it has no tables".to_owned(),
             names => format!("its tables are {names}"),
         };
-        bail!("print {what} as CSV: the report has no such table\nhint: {hint}");
+        bail!(Failure::new(format!("print {what} as CSV: the report has no such table"), hint));
     };
     if name.is_empty() && names.len() > 1 {
         let others = names[1..].join(", ");

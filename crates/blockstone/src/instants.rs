@@ -12,6 +12,8 @@ use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 
+use crate::failure::Failure;
+
 /// A time in a recording, as given to `--from` and `--to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
@@ -27,7 +29,7 @@ pub enum When {
 }
 
 impl FromStr for When {
-    type Err = String;
+    type Err = Failure;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let after = || text.parse().map(Self::After);
@@ -40,10 +42,10 @@ impl FromStr for When {
         let at = || text.parse().ok().map(Self::At);
         after().or_else(|_| {
             at().or_else(day).or_else(clock).ok_or_else(|| {
-                format!(
-                    "`{text}` is not a time in a recording\n\
-                     hint: give the time since its start (10m), a clock time (18:45:10), or a date \
-                     and time (2026-11-24T18:45:10, with Z or +01:00 if from another time zone)"
+                Failure::new(
+                    format!("`{text}` is not a time in a recording"),
+                    "give the time since its start (10m), a clock time (18:45:10), or a date and \
+                     time (2026-11-24T18:45:10, with Z or +01:00 if from another time zone)",
                 )
             })
         })
@@ -67,11 +69,10 @@ impl When {
     pub fn t_ns(self, manifest: &Manifest, (first, last): (u64, u64)) -> Result<u64> {
         let (zone, clock) = (TimeZone::system(), WallClock::of(manifest));
         let unknown = || {
-            anyhow!(
-                "find {self} in {}: the recording does not say when it began\n\
-                 hint: give the time since its start, as in 10m",
-                manifest.id
-            )
+            anyhow!(Failure::new(
+                format!("find {self} in {}: the recording does not say when it began", manifest.id),
+                "give the time since its start, as in 10m"
+            ))
         };
         let of = |wall_ns: i128| clock.t_ns(wall_ns).ok_or_else(unknown);
         let wall = |time: DateTime| {
@@ -97,11 +98,10 @@ impl When {
                 let within = found.iter().filter(|t_ns| (first..=last).contains(*t_ns));
                 if let [_, second, ..] = within.collect::<Vec<_>>()[..] {
                     let second = clock.realtime_ns(*second).map(|ns| local(ns, false));
-                    return Err(anyhow!(
-                        "find {self}: it occurs more than once in this recording\n\
-                         hint: give the date too, as in {}",
-                        second.unwrap_or_default()
-                    ));
+                    return Err(anyhow!(Failure::new(
+                        format!("find {self}: it occurs more than once in this recording"),
+                        format!("give the date too, as in {}", second.unwrap_or_default())
+                    )));
                 }
                 let away = |t_ns: &u64| first.saturating_sub(*t_ns) + t_ns.saturating_sub(last);
                 Ok(found.into_iter().min_by_key(away).unwrap_or(first))
@@ -137,12 +137,14 @@ pub fn utc(ns: i128) -> Option<String> {
 mod tests {
     use blockstone_record::testing;
 
+    use blockstone_base::hint::Hint as _;
+
     use super::*;
 
     #[test]
     fn times_of_a_recording_are_durations_clocks_and_instants() {
         let of = |text: &str| text.parse::<When>();
-        assert_eq!(of("10m"), Ok(When::After(Nanos::millis(600_000))));
+        assert_eq!(of("10m").unwrap(), When::After(Nanos::millis(600_000)));
         assert!(matches!(of("18:45"), Ok(When::Clock(_))));
         assert!(matches!(of("18:45:10.5"), Ok(When::Clock(_))));
         assert!(matches!(of("2026-11-24T18:45"), Ok(When::Day(_))));
@@ -152,7 +154,7 @@ mod tests {
         }
         for text in ["", "10", "25:00", "18:45pm", "2026-11-24", "yesterday", "-5s"] {
             let error = of(text).unwrap_err();
-            assert!(error.contains("18:45:10"), "{text}: {error}");
+            assert!(error.told().contains("18:45:10"), "{text}: {error}");
         }
     }
 
@@ -180,7 +182,7 @@ mod tests {
         assert!(error.to_string().contains("more than once"), "{error}");
         manifest.started_at = "yesterday".to_owned();
         let error = "01:00".parse::<When>().unwrap().t_ns(&manifest, ticks).unwrap_err();
-        assert!(error.to_string().contains("hint:"), "{error}");
+        assert!(crate::testing::told(&error).contains("hint:"), "{error}");
     }
 
     #[test]

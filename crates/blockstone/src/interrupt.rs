@@ -12,6 +12,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
+use crate::failure::Failure;
+
 /// Time that a database may take to respond after the user has asked for the end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -57,7 +59,7 @@ impl Interrupt {
         let thread = thread::Builder::new().name("interrupt".to_owned()).spawn(patience);
         thread.map_err(|error| {
             const HINT: &str = "raise ulimit -v (memory) or ulimit -u (threads)";
-            io::Error::other(format!("start a thread: {error}\nhint: {HINT}"))
+            io::Error::other(Failure::new(format!("start a thread: {error}"), HINT))
         })?;
         Ok(Self(()))
     }

@@ -10,6 +10,7 @@ use blockstone_record::{Manifest, Recording, TICKS};
 use blockstone_view::{Condition, Focus, History, registry};
 use jiff::tz::TimeZone;
 
+use crate::failure::Failure;
 use crate::instants::{self, When};
 
 /// Reads the history of a part of a recording and returns it with its interval in nanoseconds.
@@ -48,14 +49,18 @@ pub fn edges(
         let clocks = clock.realtime_ns(first).zip(clock.realtime_ns(last)).map(|(first, last)| {
             format!(", from {} to {}", instants::local(first, false), instants::local(last, false))
         });
-        bail!(
-            "show from {} to {}: fewer than two samples were recorded in this time\n\
-             hint: the recording lasts {}{}",
-            said(from, "its start"),
-            said(to, "its end"),
-            format_span(last - first),
-            clocks.unwrap_or_default()
-        );
+        bail!(Failure::new(
+            format!(
+                "show from {} to {}: fewer than two samples were recorded in this time",
+                said(from, "its start"),
+                said(to, "its end")
+            ),
+            format!(
+                "the recording lasts {}{}",
+                format_span(last - first),
+                clocks.unwrap_or_default()
+            )
+        ));
     }
     Ok((from_ns < to_ns).then_some((from_ns, to_ns)))
 }
@@ -63,7 +68,10 @@ pub fn edges(
 /// Returns the interval, or an error that says why there is none.
 pub fn some<T>(interval: Option<T>) -> Result<T> {
     interval.ok_or_else(|| {
-        anyhow!("show an interval: fewer than two samples were recorded\nhint: it ended too early")
+        anyhow!(Failure::new(
+            "show an interval: fewer than two samples were recorded",
+            "it ended too early"
+        ))
     })
 }
 
@@ -74,11 +82,13 @@ pub fn focus(views: &[String], only: &[Condition], history: &History) -> Result<
     let Some(condition) = only.first() else { return Ok(None) };
     let mut others = registry::ALL.iter().filter(|view| !view.is_sampled());
     if let Some(other) = others.find(|view| views.iter().any(|name| name == view.name)) {
-        bail!(
-            "show {} where {condition}: that table is not made of session samples\n\
-             hint: omit it from --view, or omit --where",
-            other.name
-        );
+        bail!(Failure::new(
+            format!(
+                "show {} where {condition}: that table is not made of session samples",
+                other.name
+            ),
+            "omit it from --view, or omit --where"
+        ));
     }
     let names: BTreeSet<&str> = history.probes().filter_map(ProbeInfo::instance).collect();
     let is_unknown = |it: &&Condition| it.instance().is_some_and(|name| !names.contains(name));
@@ -90,7 +100,10 @@ pub fn focus(views: &[String], only: &[Condition], history: &History) -> Result<
             }
             names => format!("the databases are {}", names.join(", ")),
         };
-        bail!("show samples where {condition}: no database has this name\nhint: {hint}");
+        bail!(Failure::new(
+            format!("show samples where {condition}: no database has this name"),
+            hint
+        ));
     }
     Ok(Some(only.iter().cloned().collect()))
 }

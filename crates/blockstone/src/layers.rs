@@ -8,7 +8,7 @@ mod charts;
 use blockstone_base::table::{Heading, Merge, Row, Table, Value};
 use blockstone_record::manifest::Manifest;
 use blockstone_report::{Detail, Section, Sliced, Timeline};
-use blockstone_view::{Interval, View, reasons};
+use blockstone_view::{Interval, View, WHO, reasons};
 
 use crate::chapters;
 
@@ -35,9 +35,13 @@ pub fn layers(
     let shown = chapters::order(interval).into_iter().filter(meant);
     let tables = tables(interval, shown);
     let timeline = over_time.then(|| timeline(interval, &[], &tables));
-    let slices = if over_time { slices(interval, &[], POINTS) } else { Vec::new() };
+    let mut slices = if over_time { slices(interval, &[], POINTS) } else { Vec::new() };
+    if slices.len() < 2 {
+        // A single tick is not a course of time.
+        slices.clear();
+    }
     let mut sections = Vec::new();
-    if views.is_empty() && over_time {
+    if views.is_empty() && !slices.is_empty() {
         sections.extend(activity::section(manifest, interval, &slices));
     }
     let mut empty = Section::page("empty", "Tables without figures");
@@ -51,7 +55,9 @@ pub fn layers(
         sections.extend((!over_time.blocks.is_empty()).then_some(over_time));
         let mut section = Section::new(view.name, view.title);
         let table = table.clone();
-        let table = if views.is_empty() { table.on_screen(SCREEN_ROWS) } else { table };
+        // A busy disk has hundreds of rows of processes and files.
+        let is_cut = views.is_empty() || view.name == WHO.name;
+        let table = if is_cut { table.on_screen(SCREEN_ROWS) } else { table };
         section.blocks.push(table.into());
         sections.push(section);
     }

@@ -15,20 +15,23 @@ mod choice;
 mod cli;
 mod earlier;
 mod exit;
+mod expect;
+mod failure;
 mod finish;
 mod input;
 mod instants;
 mod interrupt;
 mod interval;
 mod layers;
-mod part;
 mod password;
 mod printer;
 mod progress;
 mod purpose;
+mod range;
 mod recorded;
 mod recordings;
 mod rules_page;
+mod store;
 #[cfg(test)]
 mod testing;
 mod verb;
@@ -37,10 +40,12 @@ mod verbs;
 pub use cli::declarations;
 pub use purpose::Purpose;
 pub use rules_page::rules_page;
+pub use store::stores_page;
 
 /// Functions that turn recordings and their findings into reports, and the documents of reports.
 pub mod reports {
     pub use crate::verbs::calibrate::report::report as calibration;
+    pub use crate::verbs::run::awr::lines as awr_info;
     pub use crate::verbs::run::report::report as run;
     pub use crate::verbs::schema::documents;
 }

@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use blockstone_servers::{password, without_password};
 use clap::{Args, ValueHint};
 
+use crate::failure::Failure;
 use crate::purpose::Purpose;
 
 #[derive(Args, Clone, Debug, Default)]
@@ -24,11 +25,13 @@ impl PasswordFile {
         let mut servers = addresses.clone().into_iter().filter(|it| password::is_asked_at(it));
         let Some(first) = servers.next() else {
             let all: Vec<String> = addresses.into_iter().map(without_password).collect();
-            bail!(
-                "use --password-file with {}: no server is named that asks for a password\n\
-                 hint: it applies to postgres://user@host/db and mysql://user@host",
-                all.join(", ")
-            );
+            bail!(Failure::new(
+                format!(
+                    "use --password-file with {}: no server is named that asks for a password",
+                    all.join(", ")
+                ),
+                "it applies to postgres://user@host/db and mysql://user@host"
+            ));
         };
         for address in [first].into_iter().chain(servers) {
             password::read_for(address, path)?;

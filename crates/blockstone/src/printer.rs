@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Result, bail};
 use blockstone_report::render::terminal::{Style, visible};
 use clap::ValueEnum;
+
+use crate::failure::{self, Failure};
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -100,27 +102,26 @@ impl Printer {
 
     /// Prints an error with its causes on the same line and the hint below.
     pub fn error(self, error: &anyhow::Error) {
-        let (what, hint) = said_once(error);
         let label = Style { color: self.color_err, width: 0 }.bad("error:");
+        let what = said_once(error);
         let _ = writeln!(io::stderr(), "{label} {}", visible(&shortened(&what), false));
-        if let Some(hint) = hint {
+        if let Some(hint) = failure::hint(error.chain()) {
             complain(&format!("hint: {hint}"));
         }
     }
 }
 
-/// Returns the error with its causes, and the hint nearest to the cause. The message of a library
-/// error already contains its cause; only text that is not yet in the message is added.
-fn said_once(error: &anyhow::Error) -> (String, Option<String>) {
-    let mut said = (String::new(), None);
+/// Returns the error with its causes in one line. The message of a library error already contains
+/// its cause; only text that is not yet in the message is added.
+fn said_once(error: &anyhow::Error) -> String {
+    let mut said = String::new();
     for text in error.chain().map(ToString::to_string) {
-        let (what, hint) = split_hint(&text);
-        if said.0.is_empty() {
-            said.0 = what;
-        } else if !said.0.contains(&what) {
-            said.0 = format!("{}: {what}", said.0);
+        let what = text.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+        if said.is_empty() {
+            said = what;
+        } else if !said.contains(&what) {
+            said = format!("{said}: {what}");
         }
-        said.1 = hint.or(said.1);
     }
     said
 }
@@ -162,27 +163,13 @@ pub fn piece(text: &str) -> Result<Reader> {
 }
 
 fn write_out(text: &str) -> Result<Reader> {
-    const FAILED: &str = "write to standard output\n\
-                          hint: check where it leads; `blockstone report` prints a recording again";
+    const HINT: &str = "check where it leads; `blockstone report` prints a recording again";
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
-        result => result.map(|()| Reader::Reads).context(FAILED),
+        Err(error) => bail!(Failure::new("write to standard output", HINT).because(error)),
+        Ok(()) => Ok(Reader::Reads),
     }
-}
-
-/// Splits a message into text and hint. Library errors carry their hint on a second line; contexts
-/// and causes around them may put text before and after it.
-fn split_hint(full: &str) -> (String, Option<String>) {
-    let mut what = Vec::new();
-    let mut hint = None;
-    for line in full.lines() {
-        match line.trim().strip_prefix("hint: ") {
-            Some(text) => hint = Some(text.to_owned()),
-            None => what.push(line.trim()),
-        }
-    }
-    (what.join(" "), hint)
 }
 
 fn terminal_width() -> Option<usize> {
@@ -198,16 +185,17 @@ mod tests {
     fn a_cause_that_was_told_is_not_told_again() {
         let cause = io::Error::other("disk on fire");
         let error = anyhow::Error::new(cause).context("open /x: disk on fire").context("report");
-        assert_eq!(said_once(&error), ("report: open /x: disk on fire".to_owned(), None));
+        assert_eq!(said_once(&error), "report: open /x: disk on fire");
+        assert_eq!(failure::hint(error.chain()), None);
     }
 
     #[test]
     fn a_cause_below_a_hint_is_told_and_the_hint_stands_by_itself() {
-        let error = anyhow::Error::new(io::Error::other("disk on fire"));
-        let error = error.context("read /x\nhint: is it there?").context("report");
-        let (what, hint) = said_once(&error);
-        assert_eq!(what, "report: read /x: disk on fire");
-        assert_eq!(hint.as_deref(), Some("is it there?"));
+        let cause = io::Error::other("disk on fire");
+        let error = Failure::new("read /x", "is it there?").because(cause);
+        let error = anyhow::Error::new(error).context("report");
+        assert_eq!(said_once(&error), "report: read /x: disk on fire");
+        assert_eq!(failure::hint(error.chain()).as_deref(), Some("is it there?"));
     }
 
     #[test]
@@ -220,9 +208,12 @@ mod tests {
     }
 
     #[test]
-    fn a_hint_inside_a_chain_is_found() {
-        let (what, hint) = split_hint("open /x: no such file\nhint: check the path");
-        assert_eq!(what, "open /x: no such file");
-        assert_eq!(hint.as_deref(), Some("check the path"));
+    fn the_hint_nearest_to_the_cause_is_printed() {
+        let within = Failure::new("open /x: no such file", "check the path");
+        let carried = anyhow::Error::new(io::Error::other(within));
+        let error = Failure::new("read the plan", "it is damaged").because(carried);
+        let error = anyhow::Error::new(error);
+        assert_eq!(said_once(&error), "read the plan: open /x: no such file");
+        assert_eq!(failure::hint(error.chain()).as_deref(), Some("check the path"));
     }
 }

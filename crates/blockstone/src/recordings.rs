@@ -3,12 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use blockstone_base::rng;
 use blockstone_record::manifest::{End, Manifest};
 use blockstone_record::{Recording, RunDir, RunState};
 use blockstone_servers::without_password;
 
+use crate::failure::Failure;
 use crate::verb::Global;
 
 pub fn open(name: &str, runs_dir: &Path) -> Result<Recording> {
@@ -21,19 +22,25 @@ pub fn locate(name: &str, runs_dir: &Path) -> Result<PathBuf> {
     if direct.join("manifest.json").is_file() || name.contains('/') {
         return Ok(direct.to_path_buf());
     }
-    let list = || format!("hint: blockstone runs lists the recordings in {}", runs_dir.display());
-    let mut runs = blockstone_record::list_runs(runs_dir).with_context(list)?;
+    let list = || format!("blockstone runs lists the recordings in {}", runs_dir.display());
+    let mut runs = blockstone_record::list_runs(runs_dir)?;
     if let Some(before) = before_last(name) {
         return match runs.get(before) {
             Some(run) => Ok(run.path.clone()),
-            None => bail!("find recording `{name}`: there are {}\n{}", runs.len(), list()),
+            None => bail!(Failure::new(
+                format!("find recording `{name}`: there are {}", runs.len()),
+                list()
+            )),
         };
     }
     runs.retain(|run| run.id.starts_with(name) || run.path.ends_with(name));
     match runs.as_slice() {
-        [] => bail!("find recording `{name}`: no such recording\n{}", list()),
+        [] => bail!(Failure::new(format!("find recording `{name}`: no such recording"), list())),
         [run] => Ok(run.path.clone()),
-        many => bail!("find recording `{name}`: {} recordings match\n{}", many.len(), list()),
+        many => bail!(Failure::new(
+            format!("find recording `{name}`: {} recordings match", many.len()),
+            list()
+        )),
     }
 }
 
@@ -65,11 +72,10 @@ pub fn new_dir(
     };
     let real = |path: &Path| path.canonicalize().ok();
     if real(out).is_some() && subjects.iter().any(|subject| real(subject) == real(out)) {
-        bail!(
-            "write the recording to {}: that is the directory under test\n\
-             hint: name another with --record",
-            out.display()
-        );
+        bail!(Failure::new(
+            format!("write the recording to {}: that is the directory under test", out.display()),
+            "name another with --record"
+        ));
     }
     Ok(blockstone_record::out_run_dir(out)?)
 }

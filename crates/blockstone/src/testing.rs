@@ -1,7 +1,9 @@
 //! Helpers that tests of reports share: documents are checked against their schemas.
 
+use blockstone_base::hint;
 use serde_json::Value;
 
+use crate::failure;
 use crate::reports::documents;
 
 pub fn schema(name: &str) -> jsonschema::Validator {
@@ -20,4 +22,9 @@ pub fn keeps_to_its_schema(document: &Value) {
         .map(|error| format!("{}: {error}", error.instance_path()))
         .collect();
     assert!(errors.is_empty(), "{errors:#?}");
+}
+
+/// Returns an error with its hint on a second line.
+pub fn told(error: &anyhow::Error) -> String {
+    hint::told(&error.to_string(), failure::hint(error.chain()).as_deref())
 }

@@ -11,6 +11,7 @@ use blockstone_judge::Findings;
 use blockstone_record::Recording;
 use blockstone_record::manifest::Manifest;
 use blockstone_report::Report;
+use blockstone_report::expect::Expectation;
 use blockstone_report::render::csv::Texts;
 use blockstone_report::render::json::schema::Document;
 use clap::{ArgMatches, Args, ValueHint};
@@ -85,6 +86,16 @@ pub struct Global {
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(add = Purpose::Output)]
     pub html: Option<PathBuf>,
+    /// Limits that figures must meet, such as 'commit.p99<2ms, iops>=20000': exit code 1 if one
+    /// fails, 3 if one is not established; `@FILE` reads them from a TOML file; `help` lists the
+    /// names of the figures
+    #[arg(long, global = true, value_name = "LIMITS", help_heading = "Expectations")]
+    pub expect: Vec<String>,
+    /// Also write the outcomes of the limits to this file, as `JUnit` XML for a CI server
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath,
+          help_heading = "Expectations")]
+    #[arg(add = Purpose::Output)]
+    pub junit: Option<PathBuf>,
     /// Print only the result: no progress, no notes
     #[arg(long, short, global = true)]
     pub quiet: bool,
@@ -92,8 +103,8 @@ pub struct Global {
     #[arg(long, global = true, value_enum, default_value_t = ProgressForm::Auto,
           value_name = "FORM", env = "BLOCKSTONE_PROGRESS", hide_env_values = true)]
     pub progress: ProgressForm,
-    /// Print the whole report as its page has it: all sections, all rows, and why each verdict that
-    /// is inconclusive is so
+    /// Print the whole report as its page has it: all sections, all rows, and the reason for each
+    /// inconclusive verdict
     #[arg(long, visible_alias = "all", global = true, conflicts_with_all = ["json", "csv"])]
     pub verbose: bool,
     /// When to use colours; the variable `NO_COLOR` turns them off
@@ -127,6 +138,8 @@ impl Global {
             ("--csv", self.csv.is_some()),
             ("--html", self.html.is_some()),
             ("--verbose", self.verbose),
+            ("--expect", !self.expect.is_empty()),
+            ("--junit", self.junit.is_some()),
         ];
         given.into_iter().find_map(|(option, given)| given.then_some(option))
     }
@@ -137,6 +150,8 @@ impl Global {
 pub struct Context {
     pub global: Global,
     pub printer: Printer,
+    /// Limits on the figures of the report.
+    pub expectations: Vec<Expectation>,
 }
 
 impl Verb {
@@ -170,7 +185,7 @@ impl Verb {
     /// Returns whether a global option can have an effect on this verb.
     fn heeds(&self, option: &str) -> bool {
         match option {
-            "json" | "csv" | "csv_raw" | "html" | "verbose" => self.reports,
+            "json" | "csv" | "csv_raw" | "html" | "verbose" | "expect" | "junit" => self.reports,
             "runs_dir" => self.finds_runs,
             "share" => self.writes || self.reports,
             _ => true,
@@ -179,8 +194,8 @@ impl Verb {
 }
 
 impl Context {
-    pub fn new(global: Global) -> Self {
+    pub fn new(global: Global, expectations: Vec<Expectation>) -> Self {
         let printer = Printer::new(global.quiet, global.progress, global.color);
-        Self { global, printer }
+        Self { global, printer, expectations }
     }
 }

@@ -57,7 +57,7 @@ fn assert_alike(found: &Value, expected: &Value, at: &str) {
 fn figures_and_verdicts_of_old_recordings_stay() {
     for name in MEASURED {
         let dir = fixture(name);
-        let found = document(&["report", dir.to_str().unwrap(), "--json"]);
+        let found = document(&["report", dir.to_str().unwrap(), "--json=1"]);
         let expected = expected(name);
         for part in ["summary", "condemned", "trustworthy"] {
             assert_alike(&found[part], &expected[part], &format!("{name}: {part}"));

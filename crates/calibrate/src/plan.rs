@@ -13,18 +13,20 @@ mod buffered;
 mod flushes;
 mod mixes;
 mod preconditioning;
+mod store;
 
 pub use budget::{Budget, budget};
 pub use buffered::{ROUNDS as BUFFERED_ROUNDS, sized};
 pub use flushes::{ROUNDS as FLUSH_ROUNDS, SIZES as FLUSH_SIZES};
 pub use mixes::mixes;
 pub use preconditioning::{ROUNDS_MAX, fill, pass, round};
+pub use store::streams;
 
 /// Size of large requests, as used by CALIBRATE_IO, Orion and a database's multiblock reads.
 pub const LARGE: Bytes = Bytes::mib(1);
 /// Size of the redo log that overwriting commits go to.
 pub const LOG_SIZE: Bytes = Bytes::mib(32);
-/// Most headlines that are confirmed.
+/// Maximum number of headlines that are confirmed.
 const HEADLINES: u64 = 5;
 /// An interval this narrow (half width ÷ value) ends a window early.
 pub const INTERVAL: f64 = 0.02;
@@ -76,6 +78,8 @@ pub enum FileRole {
     Log,
     /// A new file that grows.
     Append,
+    /// A new file, written through the page cache, with this many bytes reserved.
+    Buffered(u64),
     None,
 }
 

@@ -4,12 +4,13 @@
 use std::path::{Path, PathBuf};
 
 use blockstone_base::Capability;
+use blockstone_base::hint::Hint as _;
 use blockstone_base::identity::{Host, PathKind, StorageTarget};
 use blockstone_base::rng;
 use blockstone_base::text::parent_dir;
 use blockstone_base::units::Bytes;
 use blockstone_engine::registry;
-use blockstone_measure::capability::{self, named};
+use blockstone_measure::capability::{self, MissingCapability, named};
 use blockstone_measure::claim::{ClaimError, Device};
 use blockstone_measure::evidence;
 use blockstone_measure::scratch;
@@ -122,8 +123,11 @@ fn least_io(target: &StorageTarget) -> Bytes {
 }
 
 impl Prepared<'_> {
-    /// Returns a message for the first of `required` that is degraded; `None` if all are available.
-    pub fn missing(&self, required: &[String]) -> Result<Option<String>, CalibrateError> {
+    /// Returns the first of `required` that is degraded; `None` if all are available.
+    pub fn missing(
+        &self,
+        required: &[String],
+    ) -> Result<Option<MissingCapability>, CalibrateError> {
         Ok(capability::missing(&self.capabilities, required)?)
     }
 
@@ -299,7 +303,7 @@ fn capabilities(files: &TestSet, targets: &[StorageTarget]) -> Vec<NamedCapabili
     let fiemap = |(file, target): (&TestFile, &StorageTarget)| match target.kind {
         PathKind::BlockDevice => Capability::Full,
         _ => evidence::map(file.main())
-            .map_or_else(|error| Capability::degraded(error.to_string()), |map| map.fiemap),
+            .map_or_else(|error| Capability::degraded(error.told()), |map| map.fiemap),
     };
     let degraded = files.files().iter().zip(targets).map(fiemap).find(|one| !one.is_full());
     out.push(named("fiemap", degraded.unwrap_or(Capability::Full)));

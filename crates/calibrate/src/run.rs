@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use blockstone_base::Capability;
+use blockstone_base::hint::Hint as _;
 use blockstone_base::load::{self, LoadSpec};
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_engine::{Content, Medium, NoContent, Stamped};
@@ -86,7 +87,7 @@ impl Prepared<'_> {
                 Ok(kept) => kept.iter().for_each(|kept| {
                     observer.note(&format!("kept the test file: {}", kept.display()));
                 }),
-                Err(error) => observer.note(&error.to_string()),
+                Err(error) => observer.note(&error.told()),
             }
         }
         Ok(dir)
@@ -211,6 +212,12 @@ impl Run<'_> {
                 made.paths().for_each(|path| self.session.watch_pages(path));
                 made.medium()
             }
+            FileRole::Buffered(reserved) => {
+                let made = self.prepared.files.reserved("store", Bytes(reserved))?;
+                let made = append.insert(made);
+                made.paths().for_each(|path| self.session.watch_pages(path));
+                made.medium()
+            }
         };
         let content = self.content(step);
         if let (Group::FlushSlope | Group::BufferedWrite, Medium::File(file)) =
@@ -220,7 +227,7 @@ impl Run<'_> {
         }
         let begin = self.session.elapsed();
         let held = self.hold(step, medium, content);
-        if step.group == Group::Mix {
+        if matches!(step.group, Group::Mix | Group::Store) {
             self.unlimited_since(begin);
         }
         if let Some(append) = &append {
@@ -273,7 +280,7 @@ impl Run<'_> {
         let settings = self.prepared.settings;
         let limit = plan::budget(settings.options.thoroughness()).run;
         let confirmations = match step.group {
-            Group::Mix | Group::BufferedWrite => return false,
+            Group::Mix | Group::Store | Group::BufferedWrite => return false,
             Group::Confirm | Group::Reference => 0,
             _ => plan::confirm_limit(settings.options.thoroughness()).get(),
         };
@@ -420,7 +427,9 @@ impl Run<'_> {
         let headlines = [max_iops.clone(), knee, max_mbps, max_write_iops, max_commits];
         let mixes = max_iops.iter().flat_map(|headline| plan::mixes(settings, headline));
         let mixes: Vec<Step> = mixes.collect();
-        let headlines: Vec<Step> = headlines.into_iter().flatten().chain(mixes).collect();
+        let streams = plan::streams(settings, self.prepared.facts);
+        let headlines: Vec<Step> =
+            headlines.into_iter().flatten().chain(mixes).chain(streams).collect();
         for step in plan::spaced(settings, &headlines) {
             self.take(&step, log)?;
         }

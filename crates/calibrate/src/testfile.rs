@@ -120,9 +120,9 @@ impl TestFile {
     }
 
     /// Creates a second file next to it that starts empty and is removed when dropped.
-    pub fn appendable(&self, purpose: &str) -> Result<AppendFile, FileError> {
+    pub fn appendable(&self, purpose: &str, direct: bool) -> Result<AppendFile, FileError> {
         let name = scratch::name(self.run_id, purpose);
-        let file = self.main.create_beside(name.as_ref(), self.main.is_direct())?;
+        let file = self.main.create_beside(name.as_ref(), direct)?;
         file.lock_exclusive()?;
         Ok(AppendFile(Arc::new(file)))
     }

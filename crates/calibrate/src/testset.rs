@@ -79,7 +79,21 @@ impl TestSet {
 
     /// Creates second files next to them that start empty and are removed when dropped.
     pub fn appendable(&self, purpose: &str) -> Result<AppendSet, FileError> {
-        self.0.iter().map(|file| file.appendable(purpose)).collect::<Result<_, _>>().map(AppendSet)
+        let create = |file: &TestFile| file.appendable(purpose, file.main().is_direct());
+        self.0.iter().map(create).collect::<Result<_, _>>().map(AppendSet)
+    }
+
+    /// Creates second files that are written through the page cache, with `reserved` bytes
+    /// preallocated over all of them.
+    pub fn reserved(&self, purpose: &str, reserved: Bytes) -> Result<AppendSet, FileError> {
+        let create = |file: &TestFile| {
+            let second = file.appendable(purpose, false)?;
+            if reserved > Bytes(0) {
+                second.0.reserve(self.share(reserved).get())?;
+            }
+            Ok(second)
+        };
+        self.0.iter().map(create).collect::<Result<_, _>>().map(AppendSet)
     }
 
     /// Truncates the files to the total size that was laid out.

@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use blockstone_base::Capability;
+use blockstone_base::hint::Hint as _;
 use blockstone_sys::bpf::{self, BpfError};
 use rustix::io::Errno;
 
@@ -18,7 +19,7 @@ pub struct Kernel<T>(Result<T, String>);
 impl<T> Kernel<T> {
     pub fn start(start: impl FnOnce() -> Result<T, BpfError>) -> Self {
         Self(match bpf::capability(Path::new("/")) {
-            Capability::Full => start().map_err(|error| in_one_line(&error)),
+            Capability::Full => start().map_err(|error| error.in_a_line()),
             Capability::Degraded { why } => Err(why),
         })
     }
@@ -43,7 +44,7 @@ impl<T> Kernel<T> {
         match question(self.0.as_mut().ok()?) {
             Ok(answer) => Some(answer),
             Err(error) => {
-                self.0 = Err(in_one_line(&error));
+                self.0 = Err(error.in_a_line());
                 None
             }
         }
@@ -55,10 +56,6 @@ impl<T> Kernel<T> {
             self.0 = Err(why.to_owned());
         }
     }
-}
-
-fn in_one_line(error: &BpfError) -> String {
-    error.to_string().replace("\nhint: ", "; ")
 }
 
 /// Returns class and evidence of requests that are too few to decide, for a refusal by the kernel

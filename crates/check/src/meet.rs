@@ -13,6 +13,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use blockstone_base::hint::Hint;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -41,24 +42,25 @@ pub const AGAIN: Duration = Duration::from_millis(20);
 const BUFFER: usize = 128 << 10;
 pub const FRAME: usize = 32;
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Hint)]
 pub enum LinkError {
-    #[error("listen on {address}: {source}\nhint: name an address of this host and a free port")]
+    #[error("listen on {address}: {source}")]
+    #[hint("name an address of this host and a free port")]
     Listen { address: String, source: io::Error },
-    #[error(
-        "connect to {address}: {source}\n\
-         hint: start the other side first (rank 0, or check durability --serve), and check the \
-         address and the firewall"
+    #[error("connect to {address}: {source}")]
+    #[hint(
+        "start the other side first (rank 0, or check durability --serve), and check the address \
+         and the firewall"
     )]
     Connect { address: String, source: io::Error },
-    #[error(
-        "wait for {missing} more ranks at {address}: none came\n\
-         hint: start the other ranks with the same --witness and --ranks"
-    )]
+    #[error("wait for {missing} more ranks at {address}: none came")]
+    #[hint("start the other ranks with the same --witness and --ranks")]
     Missing { address: String, missing: u32 },
-    #[error("talk to {peer}: {source}\nhint: {}", hint(.source))]
+    #[error("talk to {peer}: {source}")]
+    #[hint("{}", hint(source))]
     Talk { peer: String, source: io::Error },
-    #[error("wait for the other side: a signal asked for the end\nhint: start both again")]
+    #[error("wait for the other side: a signal asked for the end")]
+    #[hint("start both again")]
     Interrupted,
 }
 

@@ -359,7 +359,7 @@ impl Check<'_> {
     fn take(&mut self, size: &Size, operation: Operation, cold: bool, outcome: Outcome) {
         let operations = outcome.total();
         let error = outcome.error.map(|error: Errno| name_of(error.raw_os_error()));
-        let seen = classify::Seen {
+        let seen = classify::OperationEvidence {
             operation,
             operations,
             error: error.as_deref(),

@@ -21,7 +21,7 @@ use blockstone_sys::cached;
 use blockstone_sys::survey;
 
 use crate::CheckError;
-use classify::{Seen, classify};
+use classify::{ModeEvidence, classify};
 use load::{Totals, run};
 use scratch::{Files, Sharing};
 use witness::Witness;
@@ -211,7 +211,7 @@ impl Trial {
         }
         let one_file = self.one_file.side();
         let error = self.one_file.error.or(self.own_files.error);
-        let seen = Seen {
+        let seen = ModeEvidence {
             writers: self.writers,
             is_of_readers: self.mode == Mode::Readers,
             is_buffered: place.is_buffered,

@@ -1,4 +1,4 @@
-//! The same copy by cp(1), interleaved with ours. Copies that are removed again are made next to
+//! Makes the same copy with cp(1), in turn with our own. Copies that are not kept are made next to
 //! the target, in a directory that only this user may enter.
 
 use std::fs::File;

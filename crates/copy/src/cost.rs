@@ -85,7 +85,7 @@ fn charged() -> Option<Io> {
     account::account(Path::new("/"), std::process::id(), None)?.io
 }
 
-/// Returns the path of the counters of the device that stores `path`.
+/// Returns the path of the I/O counters of the device that holds `path`.
 fn counters(path: &Path) -> Option<PathBuf> {
     let found = survey::target(Path::new("/"), path).ok()?;
     Some(Path::new("/sys/class/block").join(&found.devices.first()?.name).join("stat"))

@@ -3,63 +3,66 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use blockstone_base::hint::Hint;
 use blockstone_sys::buffer::ArenaError;
 use blockstone_sys::file::FileError;
 use blockstone_sys::ring::RingError;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Hint)]
 pub enum CopyError {
-    #[error("{operation} {}: {source}\nhint: {hint}", path.display())]
+    #[error("{operation} {}: {source}", path.display())]
+    #[hint("{hint}")]
     Io { operation: &'static str, path: PathBuf, source: io::Error, hint: &'static str },
-    #[error("copy: interrupted\nhint: the same command with --resume goes on from there")]
+    #[error("copy: interrupted")]
+    #[hint("the same command with --resume goes on from there")]
     Interrupted,
-    #[error("copy to {}: it exists\nhint: --force replaces it", path.display())]
+    #[error("copy to {}: it exists", path.display())]
+    #[hint("--force replaces it")]
     Exists { path: PathBuf },
-    #[error(
-        "copy to {}: an interrupted copy left {}\n\
-         hint: --resume goes on with it, --force starts over", path.display(), part.display()
-    )]
+    #[error("copy to {}: an interrupted copy left {}", path.display(), part.display())]
+    #[hint("--resume goes on with it, --force starts over")]
     LeftOver { path: PathBuf, part: PathBuf },
-    #[error(
-        "copy to {}: another copy is writing {}\nhint: wait until it has ended", path.display(),
-        part.display()
-    )]
+    #[error("copy to {}: another copy is writing {}", path.display(), part.display())]
+    #[hint("wait until it has ended")]
     Busy { path: PathBuf, part: PathBuf },
-    #[error(
-        "copy {}: {what} while it was copied\n\
-         hint: copy it when nothing writes to it, or a snapshot of it", path.display()
-    )]
+    #[error("copy {}: {what} while it was copied", path.display())]
+    #[hint("copy it when nothing writes to it, or a snapshot of it")]
     Changed { path: PathBuf, what: String },
-    #[error(
-        "copy {}: not possible with --method {method}: {why}\n\
-         hint: without --method, the best one that is possible is chosen", path.display()
-    )]
+    #[error("copy {}: not possible with --method {method}: {why}", path.display())]
+    #[hint("without --method, the best one that is possible is chosen")]
     Method { path: PathBuf, method: &'static str, why: String },
     #[error(
         "verify {}: the chunk at offset {offset_bytes} has the hash {found:032x}, and had \
-         {expected:032x} when it was read from the source\n\
-         hint: the storage returns other bytes than were written; the copy is left as {}",
-        path.display(), part.display()
-    )]
-    Differs { path: PathBuf, part: PathBuf, offset_bytes: u64, expected: u128, found: u128 },
-    #[error(
-        "copy to {}: it exists and {why}\nhint: look at it; --force replaces it",
+         {expected:032x} when it was read from the source",
         path.display()
     )]
+    #[hint(
+        "the storage returns other bytes than were written; the copy is left as {}",
+        part.display()
+    )]
+    Differs { path: PathBuf, part: PathBuf, offset_bytes: u64, expected: u128, found: u128 },
+    #[error("copy to {}: it exists and {why}", path.display())]
+    #[hint("look at it; --force replaces it")]
     NotKept { path: PathBuf, why: String },
-    #[error("copy to {}: it is {what}, which a copy never replaces\nhint: {hint}", path.display())]
+    #[error("copy to {}: it is {what}, which a copy never replaces", path.display())]
+    #[hint("{hint}")]
     Special { path: PathBuf, what: &'static str, hint: &'static str },
-    #[error("copy: {what}\nhint: {hint}")]
+    #[error("copy: {what}")]
+    #[hint("{hint}")]
     Usage { what: String, hint: &'static str },
-    #[error("read the manifest: line {line}: {why}\nhint: name a manifest that copy wrote")]
+    #[error("read the manifest: line {line}: {why}")]
+    #[hint("name a manifest that copy wrote")]
     Manifest { line: u64, why: String },
     #[error(transparent)]
+    #[hint(transparent)]
     Memory(#[from] ArenaError),
     #[error(transparent)]
+    #[hint(transparent)]
     Ring(#[from] RingError),
     #[error(transparent)]
+    #[hint(transparent)]
     Device(#[from] FileError),
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use blockstone_base::Capability;
+use blockstone_base::hint::Hint;
 use blockstone_sys::buffer::ArenaError;
 use blockstone_sys::file::BlockFile;
 use blockstone_sys::ring::RingError;
@@ -106,25 +107,27 @@ impl Medium {
     }
 }
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Hint)]
 pub enum EngineError {
-    #[error("find engine `{name}`: no such engine\nhint: choose one of {known}")]
+    #[error("find engine `{name}`: no such engine")]
+    #[hint("choose one of {known}")]
     Unknown { name: String, known: String },
-    #[error("start load on {medium}: {problem}\nhint: {hint}")]
+    #[error("start load on {medium}: {problem}")]
+    #[hint("{hint}")]
     Contradiction { medium: String, problem: String, hint: &'static str },
-    #[error("open engine {engine} on {medium}: it needs {needs}\nhint: choose another engine")]
+    #[error("open engine {engine} on {medium}: it needs {needs}")]
+    #[hint("choose another engine")]
     Medium { engine: &'static str, medium: String, needs: &'static str },
     #[error(transparent)]
+    #[hint(transparent)]
     Memory(#[from] ArenaError),
     #[error(transparent)]
+    #[hint(transparent)]
     Ring(#[from] RingError),
-    #[error(
-        "start worker {worker} of {workers}: {source}\nhint: raise ulimit -u or use fewer workers"
-    )]
+    #[error("start worker {worker} of {workers}: {source}")]
+    #[hint("raise ulimit -u or use fewer workers")]
     Thread { worker: u32, workers: u32, source: std::io::Error },
-    #[error(
-        "start worker {worker}: it panicked while opening its engine\n\
-         hint: this is a bug; please report it"
-    )]
+    #[error("start worker {worker}: it panicked while opening its engine")]
+    #[hint("this is a bug; please report it")]
     Vanished { worker: u32 },
 }

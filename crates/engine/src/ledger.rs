@@ -84,7 +84,7 @@ pub(crate) struct Ledger {
     origin_ns: u64,
     /// Whether completions in the window are kept by page.
     paged: bool,
-    parts: Mutex<BTreeMap<Part, Pair>>,
+    parts: Mutex<BTreeMap<Period, Pair>>,
     unfinished: Mutex<LatencyHistogram>,
     first_error: Mutex<Option<String>>,
     first_mismatch: Mutex<Option<String>>,
@@ -112,13 +112,13 @@ pub(crate) struct Station {
 #[derive(Debug)]
 pub(crate) struct Page {
     end_ns: u64,
-    part: Part,
+    part: Period,
     pair: Pair,
 }
 
 /// The period in which operations completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Part {
+struct Period {
     second: u32,
     windowed: bool,
     page: Option<u8>,
@@ -142,7 +142,11 @@ impl Ledger {
             shares: (0..files).map(|_| Default::default()).collect(),
             overdue: AtomicU64::new(0),
             failed: AtomicBool::new(false),
-            page: Mutex::new(Page { end_ns: 0, part: Part::default(), pair: Pair::new(open_loop) }),
+            page: Mutex::new(Page {
+                end_ns: 0,
+                part: Period::default(),
+                pair: Pair::new(open_loop),
+            }),
         };
         Self {
             stop: AtomicBool::new(false),
@@ -212,7 +216,7 @@ impl Ledger {
         let paged = self.paged && windowed;
         let length_ns = if paged { PAGE_NS } else { SECOND_NS };
         let of_second = paged.then_some((since_ns % SECOND_NS / PAGE_NS) as u8);
-        page.part = Part { second, windowed, page: of_second };
+        page.part = Period { second, windowed, page: of_second };
         page.end_ns = self.origin_ns + (since_ns / length_ns + 1) * length_ns;
         true
     }
@@ -242,7 +246,7 @@ impl Ledger {
             self.hand_over(&mut station.page());
         }
         let parts = std::mem::take(&mut *self.parts.lock());
-        let histogram = |(part, pair): (Part, Pair)| TimedHistogram {
+        let histogram = |(part, pair): (Period, Pair)| TimedHistogram {
             second: part.second,
             page: part.page,
             op: self.op,

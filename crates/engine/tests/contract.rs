@@ -1,6 +1,7 @@
 //! The contract of every engine, run over the registry: a newly registered engine is tested
 //! automatically.
 
+use blockstone_base::hint::Hint as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -270,7 +271,7 @@ fn contradictions_are_refused_before_anything_runs() {
     let base = spec(entry, Op::Read, Access::Random, 1);
     let refused = |spec: LoadSpec, length| {
         let load = Load { length, ..Load::new(spec, Medium::Nothing) };
-        let error = start(load).unwrap_err().to_string();
+        let error = start(load).unwrap_err().told();
         assert!(error.contains("\nhint: "), "{error}");
     };
     refused(LoadSpec { engine: "aio".into(), ..base.clone() }, Length::Endless);

@@ -17,18 +17,16 @@ use blockstone_base::units::Bytes;
 use blockstone_base::verdict::Verdict;
 use blockstone_record::manifest::Manifest;
 use blockstone_record::parameters::CalibrateParameters;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 pub use outcome::{Better, Compared, Outcome, compare};
 pub use verdict::Verdict as Judgement;
 
 /// Two sets of recordings; `b` is judged against `a`.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     pub a: Side,
     pub b: Side,
-    /// Verdict on B against A by the headline figures; null if parts of time are compared, whose
+    /// Verdict on B against A by the headline figures; `None` if parts of time are compared, whose
     /// figures are only higher or lower.
     pub verdict: Option<Judgement>,
     /// Settings, versions and devices that differ between the sides.
@@ -45,10 +43,9 @@ pub struct Comparison {
 }
 
 /// A set of recordings.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Side {
     /// The first recording; trustworthy if all are.
-    #[serde(flatten)]
     pub first: Recorded,
     /// Number of recordings.
     pub n: usize,
@@ -56,7 +53,7 @@ pub struct Side {
 }
 
 /// A recording of a set.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
     /// Name of the recording on the command line, with the part of its time, and with the tool that
     /// measured if that was not Blockstone.
@@ -73,23 +70,21 @@ pub struct Recorded {
     pub block_bytes: Option<u64>,
     /// Largest part of the file that was visited, in bytes.
     pub span_bytes: Option<u64>,
-    /// Whether the page cache was bypassed; null if this is unknown or differs between phases.
+    /// Whether the page cache was bypassed; `None` if this is unknown or differs between phases.
     pub direct: Option<bool>,
     /// Whether no verdict condemns any of the recording's numbers.
     pub trustworthy: bool,
-    /// Start of the part that is compared, in nanoseconds since `started_at`; null for a whole
+    /// Start of the part that is compared, in nanoseconds since `started_at`; `None` for a whole
     /// recording.
     pub from_ns: Option<u64>,
     /// End of that part, likewise.
     pub to_ns: Option<u64>,
     /// Facts about what it was measured with and on, by name.
-    #[serde(skip)]
-    #[schemars(skip)]
     pub facts: BTreeMap<String, String>,
 }
 
 /// A fact that both sides have and that differs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Name of the fact: a setting, the kernel, a mount option.
     pub name: String,
@@ -100,26 +95,25 @@ pub struct Difference {
 }
 
 /// Number of rows by outcome.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    pub faster: usize,
-    pub slower: usize,
-    pub higher: usize,
-    pub lower: usize,
-    pub not_established: usize,
-    pub other_load: usize,
-    pub condemned: usize,
-    pub only_in_one: usize,
+    pub faster: u64,
+    pub slower: u64,
+    pub higher: u64,
+    pub lower: u64,
+    pub not_established: u64,
+    pub other_load: u64,
+    pub condemned: u64,
+    pub only_in_one: u64,
 }
 
 /// A figure of both sides.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    #[serde(flatten)]
     pub key: Key,
     /// Title for people: `Most random reads a second`.
     pub title: String,
-    /// Estimate over the recordings of `a` that have the figure; null if only `b` has it.
+    /// Estimate over the recordings of `a` that have the figure; `None` if only `b` has it.
     pub a: Option<Estimate>,
     /// Estimate over the recordings of `b`, likewise.
     pub b: Option<Estimate>,
@@ -144,21 +138,19 @@ pub struct Row {
 }
 
 /// Key that identifies a figure in every recording.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
-    #[serde(flatten)]
     pub subject: Subject,
     /// Name of the subject's figure; empty if the subject itself is the figure.
     pub figure: String,
 }
 
 /// The subject that has a figure.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(untagged)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// A measurement: the name of a headline figure, or a point's label.
     Measured { label: String, unit: String, lower_is_faster: bool },
-    /// A row of a view; `row` is empty in a view of one row, and `instance` is null unless several
+    /// A row of a view; `row` is empty in a view of one row. `instance` is there if several
     /// databases are watched.
     Viewed { view: String, instance: Option<String>, row: String },
 }
@@ -242,7 +234,7 @@ impl Side {
 
 impl Counts {
     fn of(rows: &[Row]) -> Self {
-        let count = |outcome| rows.iter().filter(|row| row.outcome == outcome).count();
+        let count = |outcome| rows.iter().filter(|row| row.outcome == outcome).count() as u64;
         Self {
             faster: count(Outcome::Faster),
             slower: count(Outcome::Slower),

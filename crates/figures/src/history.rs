@@ -280,6 +280,11 @@ impl History {
         }
     }
 
+    /// Adds a series that has no rows yet.
+    pub fn add_probe(&mut self, info: ProbeInfo) {
+        self.probes.push(Probe { info, objects: BTreeMap::new() });
+    }
+
     /// Records why a column is empty.
     pub fn unmeasured(&mut self, probe: &str, column: &str, why: &Unmeasured) {
         let known = self.probes.iter_mut().filter(|known| known.info.probe == probe);
@@ -373,6 +378,25 @@ impl History {
             (row.t_ns == *last_ns).then_some((object.as_str(), &*row.cells))
         });
         last.collect()
+    }
+
+    /// Returns the rows since an instant in order of time, each with its series and object. Texts
+    /// that were recorded once are all among them, with the instant at the earliest.
+    pub fn rows_since(&self, from_ns: u64) -> Vec<(u64, &str, &str, &[Cell])> {
+        let mut rows = Vec::new();
+        for probe in &self.probes {
+            let is_text = probe.info.columns.iter().all(|column| column.kind == Kind::State);
+            for (object, track) in &probe.objects {
+                let first = track.partition_point(|row| row.t_ns < from_ns);
+                let kept = track.range(if is_text { 0 } else { first }..);
+                rows.extend(kept.map(|row| {
+                    let name = (probe.info.probe.as_str(), object.as_str());
+                    (row.t_ns.max(from_ns), name.0, name.1, &*row.cells)
+                }));
+            }
+        }
+        rows.sort_by_key(|row| row.0);
+        rows
     }
 
     /// Returns all rows of a series of any instance, by object, then in order of time.

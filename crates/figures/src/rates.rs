@@ -55,18 +55,26 @@ impl Interval<'_> {
     }
 
     /// Returns a counter summed over all objects of a probe, at the instants at which all were
-    /// read. Missing for the reason of the first object that lacks it; [`Missing::Unknown`] without
-    /// an object.
+    /// read. An object that appears later, such as a server's role with its first process, counts
+    /// as zero until then: its counters begin with it. Missing for the reason of the first object
+    /// that lacks it; [`Missing::Unknown`] without an object.
     pub fn track_of_all(&self, probe: &str, column: &str) -> Result<Track, Missing> {
         let objects = self.objects(probe);
         let mut sums: BTreeMap<u64, (usize, u64)> = BTreeMap::new();
+        let mut begins = Vec::new();
         for object in &objects {
-            for (t_ns, count) in self.track(probe, object, column)? {
+            let track = self.track(probe, object, column)?;
+            let (rows, _) = self.find(probe, object, column, Kind::Counter)?;
+            let is_new = self.rows_of(rows, 0, self.from_ns).next().is_none();
+            begins.extend(track.first().filter(|_| is_new).map(|&(t_ns, _)| t_ns));
+            for (t_ns, count) in track {
                 let sum = sums.entry(t_ns).or_default();
                 *sum = (sum.0 + 1, sum.1 + count);
             }
         }
-        let whole = sums.into_iter().filter(|(_, (parts, _))| *parts == objects.len());
+        let later = |t_ns: u64| begins.iter().filter(|&&begin| begin > t_ns).count();
+        let whole =
+            sums.into_iter().filter(|&(t_ns, (read, _))| read + later(t_ns) == objects.len());
         let track: Track = whole.map(|(t_ns, (_, sum))| (t_ns, sum)).collect();
         if track.is_empty() { Err(Missing::Unknown) } else { Ok(track) }
     }
@@ -104,6 +112,11 @@ impl Interval<'_> {
 
 #[cfg(test)]
 mod tests {
+    use blockstone_base::column::Cell;
+    use blockstone_record::testing;
+
+    use crate::History;
+
     use super::*;
 
     #[test]
@@ -114,6 +127,27 @@ mod tests {
         let steady = rate(&ticks).unwrap();
         assert!((steady.value - 500.0).abs() < 1e-6, "{steady:?}");
         assert_eq!((steady.samples, steady.duration_ns), (450, 900_000_000));
+    }
+
+    #[test]
+    fn what_appears_within_a_window_counts_from_zero_and_hides_no_earlier_tick() {
+        let columns = [(Kind::Counter, "ns")];
+        let mut history = History::new(vec![testing::probe("server", &columns)]);
+        for (t_ns, role, ns) in [
+            (0, "session", 5),
+            (10, "session", 10),
+            (20, "session", 20),
+            (30, "session", 30),
+            (30, "autovacuum", 4),
+            (40, "session", 40),
+            (40, "autovacuum", 6),
+            (50, "session", 50),
+        ] {
+            history.push("server", t_ns, role, vec![Cell::Value(ns)]);
+        }
+        let all = |from, to| history.interval(from, to).track_of_all("server", "ns").unwrap();
+        assert_eq!(all(10, 40), [(10, 10), (20, 20), (30, 34), (40, 46)]);
+        assert_eq!(all(30, 50), [(30, 34), (40, 46)], "not read at 50");
     }
 
     #[test]

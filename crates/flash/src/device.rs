@@ -1,5 +1,7 @@
 //! A device as its data sheet describes it, and the translation layer derived from it.
 
+use blockstone_base::hint::Hint;
+
 use crate::dies::Times;
 use crate::ftl::{Config, ConfigError, Pace, Pool, Wear};
 use crate::policy::Policy;
@@ -43,21 +45,22 @@ pub struct Device {
     pub wear: Wear,
 }
 
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error, Hint)]
 pub enum DeviceError {
-    #[error(
-        "configure the device: {visible_bytes} bytes visible, but only {raw_bytes} bytes raw\n\
-         hint: without spare capacity nothing can be overwritten"
-    )]
+    #[error("configure the device: {visible_bytes} bytes visible, but only {raw_bytes} bytes raw")]
+    #[hint("without spare capacity nothing can be overwritten")]
     NoSpare { raw_bytes: u64, visible_bytes: u64 },
     #[error(
-        "configure the device: background collection keeps {wanted} % of the blocks free, but only \
-         {spare:.1} % are effective spare\nhint: lower --background, or leave more spare"
+        "configure the device: background collection keeps {wanted} % of the blocks free, but \
+         only {spare:.1} % are effective spare"
     )]
+    #[hint("lower --background, or leave more spare")]
     Background { wanted: f64, spare: f64 },
-    #[error("configure the device: {what} is {value}\nhint: {hint}")]
+    #[error("configure the device: {what} is {value}")]
+    #[hint("{hint}")]
     Quantity { what: &'static str, value: f64, hint: &'static str },
     #[error(transparent)]
+    #[hint(transparent)]
     Config(#[from] ConfigError),
 }
 
@@ -190,7 +193,7 @@ impl Device {
         let regions = workload.regions(plain.logical_pages);
         let own = |pages: u32| f64::from(pages) / b + f64::from(self.reserve_blocks);
         let spare = f64::from(blocks) - regions.iter().map(|&(_, pages)| own(pages)).sum::<f64>();
-        let weight = |(part, &(_, pages)): (&crate::workload::Part, &(u32, u32))| {
+        let weight = |(part, &(_, pages)): (&crate::workload::WorkloadPart, &(u32, u32))| {
             (f64::from(pages) * part.writes).sqrt()
         };
         let weights: Vec<f64> = workload.parts.iter().zip(&regions).map(weight).collect();

@@ -1,9 +1,11 @@
 //! Analytic answers: when the cliff comes, what performance remains after it, how long a device
 //! lives.
 
+use blockstone_base::hint::Hint;
+
 use crate::device::Device;
 use crate::theory;
-use crate::workload::{Part, Pattern, Workload};
+use crate::workload::{Pattern, Workload, WorkloadPart};
 
 /// Whether a write ever waits for collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,13 +49,16 @@ pub struct Cliff {
     pub visible_bytes_needed: Option<u64>,
 }
 
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error, Hint)]
 pub enum EstimateError {
-    #[error("estimate: {what} is {value}\nhint: {hint}")]
+    #[error("estimate: {what} is {value}")]
+    #[hint("{hint}")]
     Quantity { what: &'static str, value: f64, hint: &'static str },
-    #[error("estimate: there is no formula for policy {policy}\nhint: simulate it with flash sim")]
+    #[error("estimate: there is no formula for policy {policy}")]
+    #[hint("simulate it with flash sim")]
     NoFormula { policy: String },
     #[error(transparent)]
+    #[hint(transparent)]
     Device(#[from] crate::device::DeviceError),
 }
 
@@ -210,7 +215,8 @@ impl<'a> Drain<'a> {
 
 fn uniform() -> Workload {
     let pattern = Pattern::Uniform;
-    let part = Part { name: "uniform".to_owned(), pages: 1.0, writes: 1.0, reads: 1.0, pattern };
+    let part =
+        WorkloadPart { name: "uniform".to_owned(), pages: 1.0, writes: 1.0, reads: 1.0, pattern };
     Workload { parts: vec![part], reads: 0.0, pages_per_request: 1 }
 }
 

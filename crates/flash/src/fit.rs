@@ -1,5 +1,6 @@
 //! Infers the properties of a drive from a measured curve of its write rate over time.
 
+use blockstone_base::hint::Hint;
 use blockstone_base::rng::Rng;
 use blockstone_base::stats::settled;
 
@@ -41,18 +42,16 @@ pub struct Fit {
     pub drive_fills_missing: f64,
 }
 
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error, Hint)]
 pub enum FitError {
-    #[error(
-        "fit: {samples} samples of writes are too few\nhint: log at least {least}, one a second, \
-         as with fio --write_bw_log --log_avg_msec=1000"
-    )]
+    #[error("fit: {samples} samples of writes are too few")]
+    #[hint("log at least {least}, one a second, as with fio --write_bw_log --log_avg_msec=1000")]
     Few { samples: usize, least: usize },
-    #[error("fit: sample {index} is invalid: {bytes} bytes in {duration_s} s\nhint: {hint}")]
+    #[error("fit: sample {index} is invalid: {bytes} bytes in {duration_s} s")]
+    #[hint("{hint}")]
     Sample { index: usize, bytes: f64, duration_s: f64, hint: &'static str },
-    #[error(
-        "fit: the recording has no writes\nhint: log writes; reads say nothing about spare capacity"
-    )]
+    #[error("fit: the recording has no writes")]
+    #[hint("log writes; reads say nothing about spare capacity")]
     Nothing,
 }
 

@@ -43,7 +43,9 @@ pub struct Swept {
 /// Work of a translation layer at one point.
 struct Ran {
     counted: Totals,
-    erases: (u32, f64, u32),
+    erases_least: u32,
+    erases_mean: f64,
+    erases_most: u32,
     engine: &'static str,
 }
 
@@ -100,7 +102,6 @@ pub fn point(
         run(&mut ftl, workload, seed, extent)?
     };
     let wa = ran.counted.amplification().unwrap_or(1.0);
-    let (erases_least, erases_mean, erases_most) = ran.erases;
     let formula = theory::write_amplification(setting.policy, alpha, setting.pages_per_block);
     let wa_analytic = formula.filter(|_| is_uniform);
     Ok(Swept {
@@ -110,9 +111,9 @@ pub fn point(
         wa,
         wa_analytic,
         wa_error: wa_analytic.map(|analytic| wa / analytic - 1.0),
-        erases_least,
-        erases_mean,
-        erases_most,
+        erases_least: ran.erases_least,
+        erases_mean: ran.erases_mean,
+        erases_most: ran.erases_most,
         levelled_share: ran.counted.levelled_pages as f64 / ran.counted.programs().max(1) as f64,
     })
 }
@@ -158,7 +159,9 @@ fn run<M: Mapping>(
     let mean = sum as f64 / erases().count().max(1) as f64;
     Ok(Ran {
         counted: ftl.totals().since(&before),
-        erases: (erases().min().unwrap_or(0), mean, erases().max().unwrap_or(0)),
+        erases_least: erases().min().unwrap_or(0),
+        erases_mean: mean,
+        erases_most: erases().max().unwrap_or(0),
         engine: ftl.name(),
     })
 }

@@ -7,6 +7,7 @@ mod formats;
 
 use std::str::FromStr;
 
+use blockstone_base::hint::Hint;
 use blockstone_base::named;
 
 use crate::workload::{Action, Request};
@@ -64,24 +65,19 @@ pub struct Trace {
     pub end_bytes: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error, Hint)]
 pub enum TraceError {
-    #[error(
-        "read trace: its format is not recognised\n\
-         hint: name it with --trace-format msr, blkparse, fio or disksim"
-    )]
+    #[error("read trace: its format is not recognised")]
+    #[hint("name it with --trace-format msr, blkparse, fio or disksim")]
     Unknown,
     #[error(
-        "read trace as {}: {bad} of {lines} lines are invalid, the first is line {line}: \
-         {why}\nhint: check format, units and the size of the device",
+        "read trace as {}: {bad} of {lines} lines are invalid, the first is line {line}: {why}",
         .format.name()
     )]
+    #[hint("check format, units and the size of the device")]
     Bad { format: Format, bad: u64, lines: u64, line: u64, why: String },
-    #[error(
-        "read trace as {}: no request in {lines} lines\n\
-         hint: check that it is the right file",
-        .format.name()
-    )]
+    #[error("read trace as {}: no request in {lines} lines", .format.name())]
+    #[hint("check that it is the right file")]
     Empty { format: Format, lines: u64 },
 }
 

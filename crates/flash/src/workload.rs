@@ -11,7 +11,7 @@ pub use pattern::Pattern;
 use pattern::State;
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Part {
+pub struct WorkloadPart {
     pub name: String,
     /// Share of the pages; all shares are relative to their sum.
     pub pages: f64,
@@ -25,7 +25,7 @@ pub struct Part {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
     /// Parts; their regions follow each other.
-    pub parts: Vec<Part>,
+    pub parts: Vec<WorkloadPart>,
     /// Fraction of the requests that read, 0 to 1.
     pub reads: f64,
     pub pages_per_request: u32,
@@ -109,12 +109,12 @@ impl Workload {
         Ok(Requests { parts, reads, pages_per_request, rng, trim: None })
     }
 
-    fn sum(&self, share: fn(&Part) -> f64) -> f64 {
+    fn sum(&self, share: fn(&WorkloadPart) -> f64) -> f64 {
         self.parts.iter().map(share).sum()
     }
 
     fn check(&self, logical_pages: u32) -> Result<(), WorkloadError> {
-        let shares = |part: &Part| [part.pages, part.writes, part.reads];
+        let shares = |part: &WorkloadPart| [part.pages, part.writes, part.reads];
         if let Some(part) = self.parts.iter().find(|part| {
             shares(part).iter().any(|share| !share.is_finite() || *share < 0.0) || part.pages == 0.0
         }) {
@@ -227,9 +227,12 @@ mod tests {
             Workload { reads: 2.0, ..good.clone() },
             Workload { pages_per_request: 0, ..good.clone() },
             Workload { pages_per_request: 5000, ..good.clone() },
-            Workload { parts: vec![Part { writes: 0.0, ..good.parts[0].clone() }], ..good.clone() },
             Workload {
-                parts: vec![Part { pages: f64::INFINITY, ..good.parts[0].clone() }],
+                parts: vec![WorkloadPart { writes: 0.0, ..good.parts[0].clone() }],
+                ..good.clone()
+            },
+            Workload {
+                parts: vec![WorkloadPart { pages: f64::INFINITY, ..good.parts[0].clone() }],
                 ..good
             },
         ] {

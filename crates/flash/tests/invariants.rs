@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use blockstone_base::hint::Hint as _;
 use blockstone_base::rng::Rng;
 use blockstone_flash::Policy;
 use blockstone_flash::ftl::{Config, Ftl, Mapping, Pace, Pool, Untimed, Wear, Write};
@@ -226,7 +227,7 @@ fn a_device_without_spare_is_refused() {
         },
     ] {
         let refused = Ftl::exact(config.clone(), &|_| {}).err();
-        let text = refused.unwrap_or_else(|| panic!("{config:?} is accepted")).to_string();
+        let text = refused.unwrap_or_else(|| panic!("{config:?} is accepted")).told();
         assert!(text.contains("\nhint: "), "{text}");
     }
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests fail and tell")]
 
+use blockstone_base::hint::Hint as _;
 use blockstone_flash::Policy;
 use blockstone_flash::device::{Device, Placement};
 use blockstone_flash::dies::{Suspend, Times};
@@ -232,7 +233,7 @@ fn more_background_than_spare_is_refused() {
             &mut |_| true,
         )
     };
-    let refused = with(0.35).unwrap_err().to_string();
+    let refused = with(0.35).unwrap_err().told();
     assert!(refused.contains("35 %") && refused.contains("--background"), "{refused}");
     with(0.2).unwrap();
 }
@@ -346,7 +347,7 @@ fn what_makes_no_sense_is_refused() {
         ("scale", Plan { scale: 100_000, ..good }),
     ];
     for (word, plan) in bad {
-        let refused = simulate::simulate(&plan, &|_| {}, &mut |_| true).unwrap_err().to_string();
+        let refused = simulate::simulate(&plan, &|_| {}, &mut |_| true).unwrap_err().told();
         assert!(refused.contains("\nhint: "), "{refused}");
         assert!(word == "scale" || refused.contains(word), "{word}: {refused}");
     }

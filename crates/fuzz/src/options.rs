@@ -37,7 +37,7 @@ pub struct Options {
     /// Processor time that an input may take, in milliseconds
     #[arg(long, default_value_t = 1000)]
     pub cpu_ms: u64,
-    /// Where inputs are saved that are findings
+    /// Where to save inputs that are findings
     #[arg(long, default_value = "target/fuzz")]
     pub save: PathBuf,
 }
@@ -91,7 +91,7 @@ pub struct Program {
     /// Kinds that are tried at once [default: as many as processors]
     #[arg(long)]
     pub jobs: Option<usize>,
-    /// Where files are saved that are findings
+    /// Where to save files that are findings
     #[arg(long)]
     pub save: Option<PathBuf>,
     /// Print a JSON document

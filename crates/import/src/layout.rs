@@ -7,7 +7,7 @@ mod global;
 mod head;
 mod io;
 mod miner;
-mod parts;
+mod sections;
 mod statements;
 mod statspack;
 

@@ -45,10 +45,11 @@ pub enum Names<'a> {
 }
 
 /// Why a file could not be read.
-#[derive(Clone, Debug, thiserror::Error, PartialEq)]
+#[derive(Clone, Debug, thiserror::Error, PartialEq, blockstone_base::hint::Hint)]
 pub enum ImportError {
     /// A report of a known kind that has no load over time.
-    #[error("{kind} has no load over time\nhint: {hint}")]
+    #[error("{kind} has no load over time")]
+    #[hint("{hint}")]
     NoLoad { kind: &'static str, hint: &'static str },
     #[error("its format is unknown")]
     Unknown,

@@ -21,7 +21,7 @@ impl Numbers {
     /// Decides from all numbers of a report: those with both separators, otherwise those with a
     /// single one that is followed by one or two digits.
     pub fn of(text: &str) -> Result<Self, ImportError> {
-        let mut seen = Seen::default();
+        let mut seen = SeparatorCounts::default();
         let bytes = text.as_bytes();
         let mut at = 0;
         while let Some(found) = bytes[at..].iter().position(u8::is_ascii_digit) {
@@ -110,14 +110,14 @@ fn is_border(byte: u8) -> bool {
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct SeparatorCounts {
     /// Numbers with both separators: `1,234.5` and `1.234,5`.
     both: [usize; 2],
     /// Numbers with one separator: `1.5` and `1,5`.
     one: [usize; 2],
 }
 
-impl Seen {
+impl SeparatorCounts {
     fn add(&mut self, token: &[u8]) {
         let is_separator = |byte: &u8| !byte.is_ascii_digit();
         let Some(last) = token.iter().rposition(is_separator) else { return };

@@ -9,6 +9,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
+use blockstone_base::hint::Hint;
 use blockstone_sys::file::BlockFile;
 
 pub use file::{DISK_FILE, FileDisk};
@@ -49,8 +50,9 @@ pub trait Disk: Send + Sync + fmt::Debug {
     }
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("{operation} disk {disk} at byte {offset}: {source}\nhint: {}", hint(source))]
+#[derive(Debug, thiserror::Error, Hint)]
+#[error("{operation} disk {disk} at byte {offset}: {source}")]
+#[hint("{}", hint(source))]
 pub struct DiskError {
     pub disk: String,
     pub operation: &'static str,

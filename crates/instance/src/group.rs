@@ -1,29 +1,30 @@
 //! A disk group: files striped and mirrored over disks, as a storage manager does for a database.
 //!
 //! Every file is cut into allocation units. The primary copies of a file are distributed
-//! round-robin over all disks, so every disk serves its share of the reads; the other copies of a
-//! unit are in other failure groups, so that a common failure never takes all copies. A coarse file
-//! has one unit after the other; a fine one deals 128 KiB at a time to eight units, so that one log
-//! write of a megabyte occupies eight disks.
+//! round-robin over all disks, so every disk serves its share of the reads. The other copies of a
+//! unit are in other failure groups, so that no common failure takes all copies. A coarse file
+//! fills one unit after the other. A fine file is striped over eight units, 128 KiB at a time, so
+//! that one log write of a megabyte occupies eight disks.
 //!
 //! **Guarantees.** When a write returns, it is on every disk that was online, or all other disks
-//! know durably that a disk missed it. A disk goes offline when a write or sync to it fails, or
-//! when its file vanishes, which is noticed within 200 ms; the exception is if some unit would lose
-//! its last copy: then the write fails instead. Reads take the primary, then the mirrors, and write
-//! a good copy over a bad one. A disk that returns gets the units it missed; after a crash, and
-//! whenever it is unknown which those are, it gets all of its units. Every block of them is
-//! verified and taken from a copy that is intact; a block without one is reported by name.
+//! have durably recorded which disk missed it. A disk goes offline when a write or sync to it
+//! fails, or when its file vanishes, which is noticed within 200 ms. But if some unit would lose
+//! its last copy, the write fails instead. Reads take the primary, then the mirrors, and write a
+//! good copy over a bad one. A disk that returns is resynced: it gets the units it missed, or all
+//! of its units after a crash and whenever it is unknown which it missed. Every block of them is
+//! verified and taken from an intact copy; a block without an intact copy is reported by name.
 //!
-//! A sync that returned successfully covers every write that had returned when it was called,
-//! whichever caller flushed. A flush that fails is not repeated: its disk goes offline and counts
-//! as having missed what the flush covered. If that was a last copy, the group takes no more writes
-//! until it is opened again.
+//! A successful sync covers every write that had returned when the sync was called, whichever
+//! caller did the flush. A failed flush is not repeated: its disk goes offline and counts as having
+//! missed what the flush covered. If that was a last copy, the group takes no more writes until it
+//! is opened again.
 //!
-//! **No guarantees.** When the machine dies, writes that had not returned may be on one copy and
-//! not on the other, with both whole. Recovery writes every block that it finds in the redo again,
-//! even if the copy that it read is up to date; that makes the copies equal. And a disk that was
-//! offline when all others went away cannot know what it missed: opened alone it serves what it
-//! has, and when the others return the two halves are recognised as different and not joined.
+//! **No guarantees.** When the machine dies, a write that had not returned may be on one copy and
+//! not on the other, although both are intact. Recovery makes the copies equal: it rewrites every
+//! block that it finds in the redo, even if the copy that it read is up to date. And a disk that
+//! was offline when all others went away cannot know what it missed. Opened alone, it serves the
+//! data it has; when the others return, the two halves are recognised as different and are not
+//! joined.
 
 mod alloc;
 mod batch;
@@ -50,6 +51,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use blockstone_base::{Bytes, Capability, named};
+use serde::Serialize;
 
 use crate::disk::Disk;
 pub use damage::{BadBlock, BadBlocks, Verifier};
@@ -66,6 +68,8 @@ pub const FINE_WIDTH: u64 = 8;
 named! {
     /// How many copies of everything a group keeps: one, if the disks are safe on their own, two or
     /// three.
+    #[derive(Serialize)]
+    #[serde(rename_all = "kebab-case")]
     Redundancy {
         External = "external",
         Normal = "normal",

@@ -19,7 +19,8 @@ const FAILED: u8 = 2;
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     state: AtomicU8,
-    why: Mutex<Option<String>>,
+    /// The first reason to fail, and what to do about it.
+    why: Mutex<Option<(String, Option<String>)>>,
 }
 
 impl Health {
@@ -38,17 +39,20 @@ impl Health {
     }
 
     /// Fails the instance because `role` cannot continue; the first reason is kept.
-    pub fn fail(&self, role: &str, why: &dyn std::fmt::Display) {
+    pub fn fail(&self, role: &str, why: &dyn std::fmt::Display, hint: Option<String>) {
         let mut kept = self.why.lock();
         if kept.is_none() && self.is_running() {
-            *kept = Some(format!("{role}: {why}"));
+            *kept = Some((format!("{role}: {why}"), hint));
             self.state.store(FAILED, Ordering::Release);
         }
     }
 
     fn error(&self) -> InstanceError {
         match self.why.lock().clone() {
-            Some(why) => InstanceError::Failed { why },
+            Some((why, hint)) => InstanceError::Failed {
+                why,
+                hint: hint.unwrap_or_else(|| "open it again; recovery loses no commit".to_owned()),
+            },
             None => InstanceError::Stopped,
         }
     }
@@ -82,17 +86,19 @@ impl Bell {
 
 #[cfg(test)]
 mod tests {
+    use blockstone_base::hint::Hint as _;
+
     use super::*;
 
     #[test]
     fn the_first_reason_to_fail_is_kept_and_a_stop_is_no_failure() {
         let health = Health::default();
         assert!(health.check().is_ok());
-        health.fail("lgwr", &"no room");
-        health.fail("dbwr", &"later");
+        health.fail("lgwr", &"no room", Some("make some".to_owned()));
+        health.fail("dbwr", &"later", None);
         health.stop();
-        let text = health.check().unwrap_err().to_string();
-        assert!(text.contains("lgwr: no room") && text.contains("\nhint: "), "{text}");
+        let text = health.check().unwrap_err().told();
+        assert!(text.contains("lgwr: no room") && text.contains("\nhint: make some"), "{text}");
         let stopped = Health::default();
         stopped.stop();
         assert!(matches!(stopped.check(), Err(InstanceError::Stopped)));

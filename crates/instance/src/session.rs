@@ -9,9 +9,11 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use blockstone_base::hint::Hint as _;
 use blockstone_base::named;
 use blockstone_sys::buffer::Slot;
 use blockstone_sys::usage::ThreadId;
+use serde::Serialize;
 
 use crate::block::{self, COLUMNS};
 use crate::cache::{Claim, Exclusive, Found, Freed};
@@ -28,6 +30,8 @@ pub use scan::{SCAN_READ_MAX, Scan};
 
 named! {
     /// Columns of a row that an update changes: two, or all.
+    #[derive(Serialize)]
+    #[serde(rename_all = "kebab-case")]
     RedoStress {
         Lite = "lite",
         Heavy = "heavy",
@@ -191,7 +195,7 @@ impl Session {
     #[cold]
     fn wrong_row(&self, schema: u32, key: u64, number: u64, found: u64) -> InstanceError {
         let error = InstanceError::WrongRow { schema, key, number, found };
-        self.shared.fail("session", &error);
+        self.shared.fail("session", &error, error.hint().map(std::borrow::Cow::into_owned));
         error
     }
 

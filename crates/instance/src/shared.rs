@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use blockstone_base::Capability;
+use blockstone_base::hint::Hint as _;
 use blockstone_sys::process;
 use parking_lot::Mutex;
 
@@ -57,16 +58,18 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// Fails the instance because `role` cannot continue; waits for its redo end.
-    pub fn fail(&self, role: &str, why: &dyn fmt::Display) {
-        self.health.fail(role, why);
+    pub fn fail(&self, role: &str, why: &dyn fmt::Display, hint: Option<String>) {
+        self.health.fail(role, why, hint);
         self.log.stop();
     }
 
     pub fn guarded(&self, role: &str, work: impl FnOnce() -> Result<(), InstanceError>) {
         match catch_unwind(AssertUnwindSafe(work)) {
             Ok(Ok(()) | Err(InstanceError::Stopped | InstanceError::Failed { .. })) => {}
-            Ok(Err(error)) => self.fail(role, &error),
-            Err(_) => self.fail(role, &"it panicked"),
+            Ok(Err(error)) => {
+                self.fail(role, &error, error.hint().map(std::borrow::Cow::into_owned));
+            }
+            Err(_) => self.fail(role, &"it panicked", None),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use blockstone_base::{Bytes, named, rng};
+use serde::Serialize;
 
 use crate::block::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN};
 use crate::error::InstanceError;
@@ -40,6 +41,8 @@ pub struct InstanceSpec {
 
 named! {
     /// How a torn block write is repaired. The order is that of the numbers in the control file.
+    #[derive(Serialize)]
+    #[serde(rename_all = "kebab-case")]
     TornProtection {
         /// Not repaired, as in Oracle: a torn block is detected by its checksum and is lost.
         None = "none",

@@ -5,12 +5,11 @@ use blockstone_base::column::Cell;
 use blockstone_base::load::BUFFERED;
 use blockstone_base::stats::{self, Estimate};
 use blockstone_record::{RecordError, Recording, SeriesRow};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Sequential writes through the page cache, compared with direct ones; rates in decimal megabytes
 /// a second.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BufferedWrite {
     /// Bytes written in either way in each round.
     pub written_bytes: u64,

@@ -6,7 +6,6 @@ use blockstone_base::load::LoadSpec;
 use blockstone_base::stats::Estimate;
 use blockstone_base::verdict::Verdict;
 use blockstone_record::manifest::{Figure, Group, Stop};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::buffered::BufferedWrite;
@@ -49,7 +48,7 @@ impl Findings {
 }
 
 /// One measured load.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Point {
     /// Label of the point, unique in the findings.
     pub label: String,
@@ -89,7 +88,7 @@ pub struct Point {
 }
 
 /// The part of a point's load that one of several targets had. The load is spread evenly over them.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
 pub struct TargetShare {
     pub path: String,
     /// Operations a second; null if too few completed.
@@ -101,7 +100,7 @@ pub struct TargetShare {
 }
 
 /// Latencies in nanoseconds.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Latency {
     pub ns_mean: Estimate,
     pub ns_p50: Estimate,
@@ -115,14 +114,13 @@ pub struct Latency {
     /// bounds: the high end of their interval is null. Null in recordings of older versions.
     pub unfinished: Option<u64>,
     /// Mean delay of submissions behind their intended start (open loop; zero in a closed loop).
-    #[schemars(with = "Option<f64>")]
     pub lag_ns_mean: f64,
     /// The longest such delay.
     pub lag_ns_max: u64,
 }
 
 /// Processor cost of one I/O in this window; null if it was not measured.
-#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct CpuCost {
     /// User time of this process per I/O.
     pub user_ns_per_io: Option<f64>,
@@ -143,7 +141,7 @@ pub struct CpuCost {
 }
 
 /// Evidence of three layers about the same window.
-#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Evidence {
     /// Bytes that the load generator completed.
     pub completed_bytes: u64,

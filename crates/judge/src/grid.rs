@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub const GRID_SCHEMA: &str = "blockstone.grid/1";
 
 /// Name of the plan's file in the directory of the recordings.
-pub const PLAN_FILE: &str = "grid.json";
+pub const PLAN_FILE: &str = blockstone_record::GRID;
 
 /// Figures that a grid shows if they were measured.
 pub const FIGURES: [&str; 27] = [
@@ -78,7 +78,7 @@ pub struct PlannedCell {
 }
 
 /// Results of a grid.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Grid {
     /// Settings that varied.
     pub axes: Vec<Axis>,
@@ -87,7 +87,7 @@ pub struct Grid {
 }
 
 /// Results of one combination.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Cell {
     /// One value per axis.
     pub values: Vec<String>,
@@ -104,7 +104,7 @@ pub struct Cell {
 }
 
 /// A figure of a combination compared with that of the first.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Against {
     /// Name of the figure, for scripts.
     pub name: &'static str,
@@ -119,7 +119,7 @@ pub struct Against {
 }
 
 /// A figure of a combination over its runs.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
 pub struct CellFigure {
     /// Name of the figure, for scripts.
     pub name: &'static str,

@@ -10,11 +10,19 @@ use blockstone_record::{RecordError, Recording};
 use crate::derive;
 use crate::findings::Point;
 use crate::run::{Noise, NoiseEffect, NoiseLatency, noise_mode};
+use crate::summary::names;
 use crate::window;
 
 /// Names of the figures of noise.
-pub const NAMES: [&str; 4] =
-    ["write_mbps", "write_iops", "write_latency_ns_mean", "write_latency_ns_p99"];
+pub const NAMES: [&str; 4] = names(&ABOUT);
+
+/// Description of each of them.
+pub const ABOUT: [(&str, &str); 4] = [
+    ("write_mbps", "Decimal megabytes a second of all writers."),
+    ("write_iops", "Writes a second of all writers."),
+    ("write_latency_ns_mean", "Mean latency of a write, in nanoseconds."),
+    ("write_latency_ns_p99", "99th percentile of the latency of a write, in nanoseconds."),
+];
 
 #[derive(Clone, Debug, Default)]
 pub struct NoiseFindings {

@@ -3,13 +3,12 @@
 use blockstone_base::stats::{self, Estimate, SETTLED_ROUNDS};
 use blockstone_figures::rate;
 use blockstone_record::manifest::{Group, Manifest, Phase};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::window::Window;
 
 /// Writes before anything was measured that bring flash to its steady state.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Precondition {
     /// Bytes written, in order and at random.
     pub written_bytes: u64,
@@ -23,7 +22,7 @@ pub struct Precondition {
 }
 
 /// A round of random writes.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Round {
     /// Bytes written in the round.
     pub written_bytes: u64,

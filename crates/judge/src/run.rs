@@ -332,7 +332,7 @@ impl RunFindings {
     }
 }
 
-/// Derives each window of a run, judges it with `judge`, and unites the findings.
+/// Derives the findings of each window of a run, judges them with `judge`, and combines them.
 pub(crate) fn find(
     recording: &Recording,
     calibration: Option<&Manifest>,

@@ -6,14 +6,13 @@ use blockstone_base::load::VISITS;
 use blockstone_base::stats::{self, Estimate};
 use blockstone_record::manifest::Figure;
 use blockstone_record::{RecordError, Recording, SeriesRow};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Name of the headline figure.
 pub(crate) const FIGURE: &str = "visits_per_core_s";
 
 /// Visits of blocks in the buffer cache of the miniature instance.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CachedVisits {
     /// Blocks per second of processor time of one session alone.
     pub per_core_s: Estimate,
@@ -22,7 +21,7 @@ pub struct CachedVisits {
 }
 
 /// Sessions on all processors at the same time.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Together {
     /// Number of sessions: the processors that this process may use.
     pub sessions: u64,

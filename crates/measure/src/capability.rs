@@ -1,10 +1,12 @@
 //! Capabilities of this user on this machine, by name, for manifests and for `--require`.
 
 use blockstone_base::Capability;
+use blockstone_base::hint::Hint;
 use blockstone_record::manifest::NamedCapability;
 
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("require `{name}`: no such capability\nhint: known are {known}")]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Hint)]
+#[error("require `{name}`: no such capability")]
+#[hint("known are {known}")]
 pub struct UnknownCapability {
     pub name: String,
     pub known: String,
@@ -27,19 +29,27 @@ pub fn privilege() -> NamedCapability {
     named("root", capability)
 }
 
-/// Returns a message for the first of `required` that is degraded; `None` if all are available.
+/// A capability that is required and degraded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Hint)]
+#[error("require {name}: {why}")]
+#[hint("without --require {name} it is measured as far as possible")]
+pub struct MissingCapability {
+    name: String,
+    why: String,
+}
+
+/// Returns the first of `required` that is degraded; `None` if all are available.
 pub fn missing(
     capabilities: &[NamedCapability],
     required: &[String],
-) -> Result<Option<String>, UnknownCapability> {
+) -> Result<Option<MissingCapability>, UnknownCapability> {
     for name in required {
         let Some(found) = capabilities.iter().find(|known| known.name == *name) else {
             let known: Vec<_> = capabilities.iter().map(|c| c.name.as_str()).collect();
             return Err(UnknownCapability { name: name.clone(), known: known.join(", ") });
         };
         if let Capability::Degraded { why } = &found.capability {
-            let hint = format!("without --require {name} it is measured as far as possible");
-            return Ok(Some(format!("require {name}: {why}\nhint: {hint}")));
+            return Ok(Some(MissingCapability { name: name.clone(), why: why.clone() }));
         }
     }
     Ok(None)
@@ -54,7 +64,7 @@ mod tests {
         let known = [named("direct-io", Capability::Full), named("x", Capability::degraded("why"))];
         let missing = |name: &str| missing(&known, &[name.to_owned()]);
         assert_eq!(missing("direct-io"), Ok(None));
-        let why = missing("x").unwrap().unwrap();
+        let why = missing("x").unwrap().unwrap().told();
         assert!(why.starts_with("require x: why\nhint: without --require x"), "{why}");
         assert_eq!(missing("y").unwrap_err().known, "direct-io, x");
     }

@@ -7,6 +7,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use blockstone_base::hint::Hint;
 use blockstone_base::units::Bytes;
 use blockstone_sys as sys;
 use blockstone_sys::file::FileError;
@@ -15,57 +16,45 @@ use blockstone_sys::survey::{self, SurveyError};
 
 use crate::contents::{self, Contents};
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Hint)]
 pub enum ClaimError {
     #[error(transparent)]
+    #[hint(transparent)]
     Survey(#[from] SurveyError),
     #[error(transparent)]
+    #[hint(transparent)]
     File(#[from] FileError),
-    #[error(
-        "create files in {path}: {why}\n\
-         hint: run as a user with the permission, or choose another path"
-    )]
+    #[error("create files in {path}: {why}")]
+    #[hint("run as a user with the permission, or choose another path")]
     NotWritable { path: PathBuf, why: std::io::Error },
-    #[error(
-        "write to {path}: that would destroy what is on this device\n\
-         hint: --destroy {path} allows it{}",
-        or(*instead)
-    )]
+    #[error("write to {path}: that would destroy what is on this device")]
+    #[hint("--destroy {} allows it{}", path.display(), or(*instead))]
     DeviceNamedOnce { path: PathBuf, instead: Option<&'static str> },
-    #[error(
-        "destroy {path}: other users can change what this name leads to: {why}\n\
-         hint: name the device below /dev"
-    )]
+    #[error("destroy {path}: other users can change what this name leads to: {why}")]
+    #[hint("name the device below /dev")]
     Changeable { path: PathBuf, why: std::io::Error },
-    #[error(
-        "destroy {path}: it is in use: {usage}\n\
-         hint: name a directory on it instead, or end that use of it first"
-    )]
+    #[error("destroy {path}: it is in use: {usage}")]
+    #[hint("name a directory on it instead, or end that use of it first")]
     InUse { path: PathBuf, usage: String },
-    #[error(
-        "destroy {path}: it is not empty: it holds {what}\n\
-         hint: clear it with `wipefs -a` and `blkdiscard -z` if nothing on it is needed{}",
+    #[error("destroy {path}: it is not empty: it holds {what}")]
+    #[hint(
+        "clear it with `wipefs -a` and `blkdiscard -z` if nothing on it is needed{}",
         or(*instead)
     )]
     NotEmpty { path: PathBuf, what: String, instead: Option<&'static str> },
-    #[error(
-        "destroy {path}: it has no bytes\n\
-         hint: attach a file to the loop device, or put a medium into the drive"
-    )]
+    #[error("destroy {path}: it has no bytes")]
+    #[hint("attach a file to the loop device, or put a medium into the drive")]
     NoBytes { path: PathBuf },
-    #[error(
-        "create {asked} of files in {path}: only {free} are free\n\
-         hint: free some space, or use less with {less}"
-    )]
+    #[error("create {asked} of files in {path}: only {free} are free")]
+    #[hint("free some space, or use less with {less}")]
     NoSpace { path: PathBuf, asked: Bytes, free: Bytes, less: &'static str },
-    #[error("use {path}: {size} is too small, at least {least} is needed\nhint: {hint}")]
+    #[error("use {path}: {size} is too small, at least {least} is needed")]
+    #[hint("{hint}")]
     TooSmall { path: PathBuf, least: Bytes, size: Bytes, hint: String },
     /// I/O that never completes keeps the claimed device or file in use; `waiting` is, for example,
     /// `4 sessions`.
-    #[error(
-        "{waiting} still wait for an I/O that does not complete\n\
-         hint: the device hangs; see dmesg"
-    )]
+    #[error("{waiting} still wait for an I/O that does not complete")]
+    #[hint("the device hangs; see dmesg")]
     Stuck { waiting: String },
 }
 
@@ -157,7 +146,7 @@ mod tests {
     fn a_device_named_once_is_refused_before_anything_is_read() {
         let path = Path::new("/dev/no-such-device");
         let once = Device { path, destroy: false, instead: Some("--read-only only reads it") };
-        let refused = once.claim(|_| panic!("nothing is read")).unwrap_err().to_string();
+        let refused = once.claim(|_| panic!("nothing is read")).unwrap_err().told();
         assert!(refused.contains("would destroy"), "{refused}");
         let hint = "hint: --destroy /dev/no-such-device allows it; --read-only only reads it";
         assert!(refused.ends_with(hint), "{refused}");
@@ -174,7 +163,7 @@ mod tests {
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
         let twice = Device { path: &link, destroy: true, instead: None };
         let refused = twice.claim(|_| Ok(true)).unwrap_err();
-        assert!(refused.to_string().contains("hint: name the device below /dev"), "{refused}");
+        assert!(refused.told().contains("hint: name the device below /dev"), "{refused}");
     }
 
     #[test]
@@ -188,8 +177,7 @@ mod tests {
     #[test]
     fn a_message_without_an_alternative_ends_with_its_hint() {
         let path = PathBuf::from("/dev/sdz");
-        let refused =
-            ClaimError::NotEmpty { path, what: "XFS".to_owned(), instead: None }.to_string();
+        let refused = ClaimError::NotEmpty { path, what: "XFS".to_owned(), instead: None }.told();
         assert!(refused.ends_with("if nothing on it is needed"), "{refused}");
     }
 }

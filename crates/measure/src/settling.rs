@@ -49,7 +49,7 @@ mod tests {
     const LONG: usize = 1000;
 
     #[derive(Debug, Default)]
-    struct Seen {
+    struct SettlingTally {
         settled: usize,
         moved: usize,
         /// Runs that settled in the warm-up.
@@ -62,8 +62,8 @@ mod tests {
     }
 
     /// Runs warm-up and window on a series, in which `series` returns the count of a tick.
-    fn settling(limit: usize, series: impl Fn(f64, &mut Rng) -> f64) -> Seen {
-        let mut seen = Seen { least: f64::INFINITY, ..Seen::default() };
+    fn settling(limit: usize, series: impl Fn(f64, &mut Rng) -> f64) -> SettlingTally {
+        let mut seen = SettlingTally { least: f64::INFINITY, ..SettlingTally::default() };
         for seed in 0..SEEDS {
             let (mut rng, mut total) = (Rng::new(seed, 0), 0);
             let mut tick_at = |tick: usize| {

@@ -1,74 +1,68 @@
+use blockstone_base::hint::Hint;
+
 use crate::unit::Unit;
 
 /// Reason why a table of counters was rejected. Lines are counted from 1.
-#[derive(Clone, Debug, thiserror::Error, PartialEq)]
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Hint)]
 pub enum CountersError {
-    #[error(
-        "it has no column `{name}`\nhint: its columns are time, instance, statistic, value; \
-             run and unit if there are any"
-    )]
+    #[error("it has no column `{name}`")]
+    #[hint("its columns are time, instance, statistic, value; run and unit if there are any")]
     NoColumn { name: &'static str },
-    #[error(
-        "line {line}: no column is called `{name}`\nhint: columns are run, time, instance, \
-             statistic, value and unit"
-    )]
+    #[error("line {line}: no column is called `{name}`")]
+    #[hint("columns are run, time, instance, statistic, value and unit")]
     UnknownColumn { line: usize, name: String },
-    #[error("line {line}: {why}\nhint: a quote inside of quotes is written twice")]
+    #[error("line {line}: {why}")]
+    #[hint("a quote inside of quotes is written twice")]
     NotCsv { line: usize, why: &'static str },
-    #[error(
-        "line {line}: {found} fields for {columns} columns\nhint: put fields that contain \
-             commas in quotes"
-    )]
+    #[error("line {line}: {found} fields for {columns} columns")]
+    #[hint("put fields that contain commas in quotes")]
     Fields { line: usize, found: usize, columns: usize },
-    #[error(
-        "line {line}: {text:?} is no time\nhint: ISO 8601, a number of seconds, or `before` \
-             and `after` of a run that was not timed"
-    )]
+    #[error("line {line}: {text:?} is not a time")]
+    #[hint("ISO 8601, a number of seconds, or `before` and `after` of a run that was not timed")]
     Time { line: usize, text: String },
-    #[error(
-        "line {line}: the instance is missing\nhint: counters of several instances cannot be \
-             subtracted without it; select INST_ID as well"
-    )]
+    #[error("line {line}: the instance is missing")]
+    #[hint("counters of several instances cannot be subtracted without it; select INST_ID as well")]
     NoInstance { line: usize },
-    #[error("line {line}: the statistic is missing\nhint: select its name as well")]
+    #[error("line {line}: the statistic is missing")]
+    #[hint("select its name as well")]
     NoStatistic { line: usize },
     #[error(
         "line {line}: the statistic is the number {text}, and numbers change from version to \
-             version\nhint: give its name: join V$STATNAME by STATISTIC#"
+         version"
     )]
+    #[hint("give its name: join V$STATNAME by STATISTIC#")]
     Numbered { line: usize, text: String },
-    #[error(
-        "line {line}: the value {text:?} is no number of {unit} from 0 on\nhint: counters as \
-             the database shows them, without separators of thousands"
-    )]
+    #[error("line {line}: the value {text:?} is not a number of {unit} from 0 on")]
+    #[hint("counters as the database shows them, without separators of thousands")]
     Value { line: usize, text: String, unit: &'static str },
-    #[error(
-        "line {line}: {text:?} is no unit of bytes\nhint: B, KB, MB, GB, TB, KiB, MiB, GiB or \
-             TiB"
-    )]
+    #[error("line {line}: {text:?} is not a unit of bytes")]
+    #[hint("B, KB, MB, GB, TB, KiB, MiB, GiB or TiB")]
     NotUnit { line: usize, text: String },
-    #[error("line {line}: its unit is {}, that of line {first} is {}\nhint: GiB are 7 % more than \
-             GB; give all counters in one unit", found.name(), before.name())]
+    #[error("line {line}: its unit is {}, that of line {first} is {}", found.name(), before.name())]
+    #[hint("GiB are 7 % more than GB; give all counters in one unit")]
     MixedUnits { line: usize, found: Unit, first: usize, before: Unit },
     #[error(
         "line {line}: {statistic} of instance {instance} has a value at this time already, in \
-             line {first}\nhint: name runs in a column `run`, or the instance of each row"
+         line {first}"
     )]
+    #[hint("name runs in a column `run`, or the instance of each row")]
     Twice { line: usize, first: usize, statistic: String, instance: String },
-    #[error(
-        "run {run:?}: {statistic} of instance {instance} is missing at {time}\nhint: each \
-             snapshot needs the same counters of the same instances"
-    )]
+    #[error("run {run:?}: {statistic} of instance {instance} is missing at {time}")]
+    #[hint("each snapshot needs the same counters of the same instances")]
     Missing { run: String, statistic: String, instance: String, time: String },
-    #[error(
-        "run {run:?} has one snapshot only\nhint: a counter needs a value before and one after"
-    )]
+    #[error("run {run:?} has one snapshot only")]
+    #[hint("a counter needs a value before and one after")]
     OneSnapshot { run: String },
-    #[error("line {line}: {statistic} of instance {instance} falls from {from} to {to}: the \
-             counters do not continue, and nothing can be subtracted over that\nhint: {}",
-             if *several { "the instance was started again, or the rows are of several runs: name \
+    #[error(
+        "line {line}: {statistic} of instance {instance} falls from {from} to {to}: the counters \
+         do not continue, and nothing can be subtracted over that"
+    )]
+    #[hint(
+        "{}",
+        if *several { "the instance was started again, or the rows are of several runs: name \
              these in a column `run`" } else { "the instance was started again; take the snapshots \
-             of a run between two starts" })]
+             of a run between two starts" }
+    )]
     Decreasing {
         line: usize,
         statistic: String,
@@ -78,18 +72,20 @@ pub enum CountersError {
         /// Whether several runs may be mixed, because the file has no `run` column.
         several: bool,
     },
-    #[error("run {run:?}: it has no {}\nhint: a ledger takes bytes read, eligible and of the \
-             interconnect, by these names", names.join(", no "))]
+    #[error("run {run:?}: it has no {}", names.join(", no "))]
+    #[hint("a ledger takes bytes read, eligible and of the interconnect, by these names")]
     NoCounter { run: String, names: Vec<&'static str> },
-    #[error("run {run:?}: {part} is {ratio:.4} × {whole}, of which it is a part{}\nhint: give all \
-             counters in one unit", suspected(*ratio))]
-    PartAboveWhole { run: String, part: &'static str, whole: &'static str, ratio: f64 },
     #[error(
-        "it has no rows\nhint: its columns are time, instance, statistic, value; run and unit \
-             if there are any"
+        "run {run:?}: {part} is {ratio:.4} × {whole}, of which it is a part{}",
+        suspected(*ratio)
     )]
+    #[hint("give all counters in one unit")]
+    PartAboveWhole { run: String, part: &'static str, whole: &'static str, ratio: f64 },
+    #[error("it has no rows")]
+    #[hint("its columns are time, instance, statistic, value; run and unit if there are any")]
     Empty,
-    #[error("run {run:?}: {what} add up to more than can be counted\nhint: is the unit right?")]
+    #[error("run {run:?}: {what} add up to more than can be counted")]
+    #[hint("is the unit right?")]
     TooLarge { run: String, what: &'static str },
 }
 

@@ -3,6 +3,7 @@
 //! Each rate is the greatest that any run reached. A part that limited no run may be able to do
 //! more; the model is then a lower bound.
 
+use blockstone_base::hint::Hint;
 use serde::Deserialize;
 
 use crate::ledger::Ledger;
@@ -41,14 +42,13 @@ pub struct Fitted {
     pub cpu_s_per_byte: Option<f64>,
 }
 
-#[derive(Clone, Debug, thiserror::Error, PartialEq)]
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Hint)]
 pub enum FitError {
-    #[error(
-        "no run has a time, bytes read and bytes on the wire\nhint: a run that was not timed \
-             says nothing of rates"
-    )]
+    #[error("no run has a time, bytes read and bytes on the wire")]
+    #[hint("a run that was not timed says nothing of rates")]
     NoRun,
-    #[error("run {run:?}: {key} is {value}\nhint: it must be a number above zero")]
+    #[error("run {run:?}: {key} is {value}")]
+    #[hint("it must be a number above zero")]
     Value { run: String, key: &'static str, value: f64 },
 }
 

@@ -13,7 +13,7 @@ use blockstone_base::named;
 
 named! {
     /// A part of the machine that may limit throughput.
-    Part {
+    Resource {
         Cells = "cells",
         CellCpu = "cell-cpu",
         CellLinks = "cell-links",
@@ -70,14 +70,14 @@ pub struct Crossing {
     pub measured_with: u32,
     /// The number of hosts that together take as much as the part delivers.
     pub hosts: f64,
-    pub binds: Part,
+    pub binds: Resource,
 }
 
 /// Throughput of the machine, and the part that limits it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
     pub bytes_per_s: f64,
-    pub binding: Part,
+    pub binding: Resource,
 }
 
 /// Effect of enlarging one part.
@@ -112,13 +112,13 @@ impl Machine {
         let wire = |rate: Option<f64>| rate.map(|rate| rate / returned);
         let shared = self.shared.filter(|it| it.s_per_byte > 0.0);
         let limits = [
-            (Part::Cells, each(self.scan_rate)),
-            (Part::CellCpu, each(self.cell_cpu_rate)),
-            (Part::CellLinks, wire(each(self.cell_link))),
-            (Part::HostLinks, wire(self.host_link.map(|rate| hosts * rate))),
-            (Part::Fabric, wire(self.fabric)),
-            (Part::Hosts, wire(self.consume_rate(hosts).map(|rate| hosts * rate))),
-            (Part::Processors, shared.map(|it| f64::from(it.processors) / it.s_per_byte)),
+            (Resource::Cells, each(self.scan_rate)),
+            (Resource::CellCpu, each(self.cell_cpu_rate)),
+            (Resource::CellLinks, wire(each(self.cell_link))),
+            (Resource::HostLinks, wire(self.host_link.map(|rate| hosts * rate))),
+            (Resource::Fabric, wire(self.fabric)),
+            (Resource::Hosts, wire(self.consume_rate(hosts).map(|rate| hosts * rate))),
+            (Resource::Processors, shared.map(|it| f64::from(it.processors) / it.s_per_byte)),
         ];
         let known = limits.into_iter().filter_map(|(binding, rate)| Some((binding, rate?)));
         known
@@ -136,7 +136,8 @@ impl Machine {
     /// Returns the lowest limit that does not grow with the number of hosts.
     pub fn storage(&self, returned: f64) -> Option<Bound> {
         let limits = self.limits(1.0, returned).into_iter();
-        let fixed = limits.filter(|it| !matches!(it.binding, Part::Hosts | Part::HostLinks));
+        let fixed =
+            limits.filter(|it| !matches!(it.binding, Resource::Hosts | Resource::HostLinks));
         fixed.min_by(|a, b| a.bytes_per_s.total_cmp(&b.bytes_per_s))
     }
 
@@ -163,7 +164,8 @@ impl Machine {
     /// filtering gains nothing.
     pub fn crossing_returned(&self, hosts: f64) -> Option<f64> {
         let all = self.limits(hosts, 1.0).into_iter();
-        let is_storage = |part| matches!(part, Part::Cells | Part::CellCpu | Part::Processors);
+        let is_storage =
+            |part| matches!(part, Resource::Cells | Resource::CellCpu | Resource::Processors);
         let (storage, wire): (Vec<Bound>, Vec<Bound>) = all.partition(|it| is_storage(it.binding));
         let least =
             |bounds: &[Bound]| bounds.iter().map(|it| it.bytes_per_s).min_by(f64::total_cmp);

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "this crate is tests: a panic is how they fail")]
 
 use blockstone_offload::fit::{FitError, Measured, fit};
-use blockstone_offload::model::{Consumed, Machine, Part, Shared};
+use blockstone_offload::model::{Consumed, Machine, Resource, Shared};
 use blockstone_offload::{Copies, Ledger};
 use proptest::prelude::*;
 
@@ -63,7 +63,7 @@ fn hosts_bind_until_the_cells_do() {
     let at = |hosts: u32| machine.bound(f64::from(hosts), 0.94).unwrap();
     assert_eq!(
         (at(1).binding, at(18).binding, at(19).binding),
-        (Part::Hosts, Part::Hosts, Part::Cells)
+        (Resource::Hosts, Resource::Hosts, Resource::Cells)
     );
     assert!((at(19).bytes_per_s - 6000.0).abs() < 1e-9);
     // Between the known numbers of hosts the rate is linear.
@@ -82,13 +82,13 @@ fn each_part_binds_where_it_is_the_least() {
         change(&mut machine);
         machine.bound(100.0, 0.5).unwrap().binding
     };
-    assert_eq!(of(&|_| ()), Part::Cells);
-    assert_eq!(of(&|it| it.cell_cpu_rate = Some(900.0)), Part::CellCpu);
-    assert_eq!(of(&|it| it.cell_link = Some(499.0)), Part::CellLinks);
-    assert_eq!(of(&|it| it.host_link = Some(29.0)), Part::HostLinks);
-    assert_eq!(of(&|it| it.fabric = Some(2999.0)), Part::Fabric);
+    assert_eq!(of(&|_| ()), Resource::Cells);
+    assert_eq!(of(&|it| it.cell_cpu_rate = Some(900.0)), Resource::CellCpu);
+    assert_eq!(of(&|it| it.cell_link = Some(499.0)), Resource::CellLinks);
+    assert_eq!(of(&|it| it.host_link = Some(29.0)), Resource::HostLinks);
+    assert_eq!(of(&|it| it.fabric = Some(2999.0)), Resource::Fabric);
     let shared = Some(Shared { processors: 2, s_per_byte: 0.001 });
-    assert_eq!(of(&|it| it.shared = shared), Part::Processors);
+    assert_eq!(of(&|it| it.shared = shared), Resource::Processors);
     assert!(Machine::default().bound(1.0, 1.0).is_none());
 }
 
@@ -123,7 +123,7 @@ fn runs_bound_by_cells_say_nothing_of_hosts() {
     let (machine, fitted) = fit(&runs, 4, None, None).unwrap();
     assert_eq!((fitted.len(), machine.consume.len()), (2, 0));
     let bound = machine.bound(1.0, 1e-3).unwrap();
-    assert_eq!((bound.binding, bound.bytes_per_s), (Part::Cells, 40_000.0));
+    assert_eq!((bound.binding, bound.bytes_per_s), (Resource::Cells, 40_000.0));
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn processors_that_all_share_bind() {
     ];
     let (machine, _) = fit(&runs, 4, Some(2), None).unwrap();
     let bound = machine.bound(1.0, 1e-3).unwrap();
-    assert_eq!(bound.binding, Part::Processors);
+    assert_eq!(bound.binding, Resource::Processors);
     assert!((bound.bytes_per_s - 20_000.0).abs() < 1e-6, "{bound:?}");
 }
 

@@ -21,7 +21,7 @@ use blockstone_sys::proc::{number, under};
 pub use columns::{SCHEMA, bucket_start};
 
 use self::columns::LEADING;
-use self::window::{Part, Seen, Window};
+use self::window::{ActiveUnits, LastLook, Window};
 use crate::io::{Label, Names, Shelf, absent, reason};
 use crate::source::all_unmeasured;
 use crate::{Cell, Probe, Row, Schema, Unmeasured};
@@ -50,7 +50,7 @@ pub fn open(root: &Path, devices: &[Device]) -> Box<dyn Probe> {
         root: root.to_owned(),
         tracer,
         why,
-        seen: Seen::default(),
+        seen: LastLook::default(),
         windows: None,
         names: Names::new(root),
         shelf: Shelf::new(FILES_MAX),
@@ -65,7 +65,7 @@ struct ActiveSet {
     tracer: Option<ActiveTracer>,
     /// Reason why there is no tracer.
     why: Option<Unmeasured>,
-    seen: Seen,
+    seen: LastLook,
     /// Number of windows that have ended; `None` before the first began.
     windows: Option<u64>,
     names: Names,
@@ -189,7 +189,7 @@ impl ActiveSet {
     }
 
     fn add(&mut self, tracer: &ActiveTracer, window: Window) -> Result<(), BpfError> {
-        let mut files: BTreeMap<Label, Part> = BTreeMap::new();
+        let mut files: BTreeMap<Label, ActiveUnits> = BTreeMap::new();
         for (owner, part) in window.owners {
             if !self.owners.contains_key(&owner) {
                 let named = self.name(&owner, tracer.path_of(&owner)?.as_deref());
@@ -259,7 +259,7 @@ impl Named {
 impl Sums {
     /// Adds the units of `part`, of which one in 2^`level` is sampled and, among those that could
     /// be compared, one in 2^`compared_level`.
-    fn add(&mut self, part: &Part, level: u32, compared_level: u32) {
+    fn add(&mut self, part: &ActiveUnits, level: u32, compared_level: u32) {
         let bytes = |units: u64, level: u32| (units << level).saturating_mul(UNIT_BYTES);
         let [half, nine_tenths, all_but_one_percent] = part.hottest([50, 90, 99]);
         let more = [

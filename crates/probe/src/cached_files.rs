@@ -23,8 +23,8 @@ use crate::{Cell, Context, Probe, Roles, Row, Schema, Scope, Unmeasured};
 /// The schema: one row for each server and for each of its files with the most cached pages.
 pub const SCHEMA: Schema = Schema {
     probe: "cached_files",
-    doc: "Page cache of the files that watched processes hold open, by server and by file. A look \
-          at all files takes several ticks; the rows are those of the last complete one.",
+    doc: "Page cache of the files that watched processes hold open, by server and by file. \
+          Examining all files takes several ticks; the rows are from the last complete pass.",
     columns: &[
         FILES.state("kind", "`server`, with the sums of all its files, or `file`."),
         FILES.state("server", "The server or group whose processes hold the file open."),

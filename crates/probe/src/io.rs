@@ -5,10 +5,15 @@
 //! It is not among the probes that always run: it needs privileges, adds a small cost to each I/O,
 //! and must be given the processes to watch and the roles of threads.
 
+mod accounts;
+mod board;
+mod by_process;
 mod columns;
+mod dirt;
 mod file_type;
 mod ledger;
 mod names;
+mod process_columns;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -16,18 +21,23 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use blockstone_base::Capability;
+use blockstone_base::hint::Hint as _;
 use blockstone_sys::bpf::io::{IoKey, IoTotals, IoTracer, Layer, Mode, Operation};
 use blockstone_sys::bpf::{self, Audit, BpfError, Device, Subject};
 use blockstone_sys::proc::under;
 
 pub use columns::{SCHEMA, bucket_start_ns};
 pub use file_type::{FileType, file_type};
+pub use process_columns::SCHEMA as BY_PROCESS;
 
+use self::accounts::Accounts;
+use self::board::{Board, Growth};
+use self::by_process::{ByProcess, Shared};
 use self::columns::LEADING;
 use self::ledger::{Ledger, Sums, Thread};
 pub(crate) use self::names::{Label, Names, Shelf};
 use crate::source::all_unmeasured;
-use crate::{Cell, Probe, Row, Schema, Unmeasured};
+use crate::{Cell, Probe, Roles, Row, Schema, Unmeasured};
 
 /// Returns the role of a thread, from its process, its id and its name when it was first seen.
 /// Called once for each name a thread has, possibly after the thread has ended.
@@ -92,6 +102,32 @@ pub fn capability() -> Capability {
 
 /// Starts counting. If that is not possible, everything is unmeasured.
 pub fn open(spec: IoSpec) -> Box<dyn Probe> {
+    Box::new(start(spec))
+}
+
+/// Starts counting, also by process and file. If that is not possible and `roles` are given, the
+/// second probe reports what the kernel charges to processes, under these roles.
+pub fn open_by_process(spec: IoSpec, roles: Option<Roles>) -> [Option<Box<dyn Probe>>; 2] {
+    let (root, calls) = (spec.root.clone(), spec.system_calls);
+    let io = start(spec);
+    let by_process: Option<Box<dyn Probe>> = match (&io.why, roles) {
+        (None, _) => {
+            let why = "only --who charges what the kernel writes back to processes";
+            let uncharged = (!calls).then(|| Unmeasured::Off(why.to_owned()));
+            Some(Box::new(ByProcess::of_board(Arc::clone(&io.board), uncharged)))
+        }
+        (Some(why), Some(roles)) => Some(charged(root, roles, why.clone())),
+        (Some(_), None) => None,
+    };
+    [Some(Box::new(io)), by_process]
+}
+
+/// Reports what the kernel charges to processes, without counting I/O.
+pub fn charged(root: PathBuf, roles: Roles, why: Unmeasured) -> Box<dyn Probe> {
+    Box::new(ByProcess::of_accounts(Accounts::new(root, roles, why)))
+}
+
+fn start(spec: IoSpec) -> Io {
     let applied = spec.wanted.get();
     let started = match bpf::capability(&spec.root) {
         Capability::Full => {
@@ -104,11 +140,15 @@ pub fn open(spec: IoSpec) -> Box<dyn Probe> {
         Err(why) => (None, Some(why)),
     };
     let book = Book::new(&spec.root, spec.files_max);
-    Box::new(Io { spec, tracer, why, applied, book, ledger: Ledger::new(), ended: HashSet::new() })
+    let board = Arc::new(Mutex::new(Board::new(&spec.root)));
+    let (ledger, ended) = (Ledger::new(), HashSet::new());
+    Io { spec, tracer, why, applied, ledger, book, board, ended }
 }
 
 /// Number of threads that each sample checks for having ended.
 const THREADS_PER_SAMPLE: usize = 64;
+/// Maximum number of names of files in memory beside those of the rows.
+const NAMED_MAX: usize = 10_000;
 /// Object and layer of the row on the tracing itself.
 const TRACING: &str = "tracing";
 
@@ -122,6 +162,7 @@ struct Io {
     applied: BTreeSet<u32>,
     ledger: Ledger<IoKey, Object>,
     book: Book,
+    board: Shared,
     /// Threads that had ended when they were last checked.
     ended: HashSet<Thread>,
 }
@@ -141,6 +182,8 @@ struct Book {
     roles: HashMap<Thread, Vec<(String, Arc<str>)>>,
     labels: HashMap<(Subject, Device), Arc<Label>>,
     shelf: Shelf,
+    /// Names of files, also of those beyond the shelf, for sums that come and go.
+    named: HashMap<(Subject, Device), Arc<Label>>,
 }
 
 impl Probe for Io {
@@ -192,9 +235,13 @@ impl Io {
             tracer.want(&wanted)?;
             self.applied = wanted;
         }
-        let (mut new, mut busy) = (Vec::new(), HashSet::new());
+        let (mut new, mut busy, mut grown) = (Vec::new(), HashSet::new(), Vec::new());
         self.ledger.begin();
+        let shared = Arc::clone(&self.board);
+        let mut board = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        board.begin();
         tracer.each(|key, totals| {
+            grown.extend(growth(&mut board, key, totals));
             if totals.started != totals.ios {
                 busy.insert(*key);
             }
@@ -207,12 +254,26 @@ impl Io {
             self.ledger.introduce(*key, (key.tgid, key.tid), object);
             self.ledger.add(key, &totals.into());
         }
-        self.settle_ended(tracer, &busy)
+        self.settle_ended(tracer, &busy, (&mut board, &mut grown))?;
+        let mut all = Vec::with_capacity(grown.len());
+        for growth in grown {
+            let thread = (growth.key.tgid, growth.key.tid);
+            let role = self.book.role(&mut self.spec.resolve, thread, growth.comm.clone());
+            let label = self.book.named(tracer, &growth.key)?;
+            all.push((growth, role, label));
+        }
+        board.add(all, &mut self.book.names);
+        Ok(())
     }
 
     /// Removes the sums of ended threads from the kernel's table. A thread that had ended before
     /// this reading and has nothing in flight will never count again.
-    fn settle_ended(&mut self, tracer: &IoTracer, busy: &HashSet<IoKey>) -> Result<(), BpfError> {
+    fn settle_ended(
+        &mut self,
+        tracer: &IoTracer,
+        busy: &HashSet<IoKey>,
+        (board, grown): (&mut Board, &mut Vec<Growth>),
+    ) -> Result<(), BpfError> {
         for _ in 0..THREADS_PER_SAMPLE.min(self.ledger.threads()) {
             let Some((thread, keys)) = self.ledger.next_thread() else { break };
             let task = format!("/proc/{}/task/{}", thread.0, thread.1);
@@ -223,6 +284,8 @@ impl Io {
             } else {
                 for key in keys.iter().filter(|key| !busy.contains(key)) {
                     let last = tracer.take(key)?;
+                    grown.extend(last.as_ref().and_then(|last| growth(board, key, last)));
+                    board.forget(key);
                     self.ledger.settle(key, thread, &last.as_ref().map_or(Sums::ZERO, Sums::from));
                 }
             }
@@ -242,6 +305,7 @@ impl Book {
             roles: HashMap::new(),
             labels: HashMap::new(),
             shelf: Shelf::new(files_max),
+            named: HashMap::new(),
         }
     }
 
@@ -251,10 +315,7 @@ impl Book {
         tracer: &IoTracer,
         (key, totals): (&IoKey, &IoTotals),
     ) -> Result<Object, BpfError> {
-        let label = match self.labels.get(&(key.subject(), key.device())) {
-            Some(label) => Arc::clone(label),
-            None => self.label(key, tracer.path_of(key)?.as_deref()),
-        };
+        let label = self.known_label(tracer, key)?;
         let role = self.role(resolve, (key.tgid, key.tid), totals.comm());
         let (layer, operation, mode) = (key.layer(), key.operation(), key.mode());
         Ok(Object { layer, role, label, operation, mode })
@@ -272,12 +333,37 @@ impl Book {
         role
     }
 
-    fn label(&mut self, key: &IoKey, path: Option<&str>) -> Arc<Label> {
-        let label = self.names.label(key.subject(), key.device(), path);
-        let label = Arc::new(self.shelf.place(label));
-        self.labels.insert((key.subject(), key.device()), Arc::clone(&label));
-        label
+    /// Returns the label of a key's file, which is named when it is first seen.
+    fn known_label(&mut self, tracer: &IoTracer, key: &IoKey) -> Result<Arc<Label>, BpfError> {
+        let place = (key.subject(), key.device());
+        if let Some(label) = self.labels.get(&place) {
+            return Ok(Arc::clone(label));
+        }
+        let named = self.named(tracer, key)?;
+        let label = Arc::new(self.shelf.place((*named).clone()));
+        self.labels.insert(place, Arc::clone(&label));
+        Ok(label)
     }
+
+    /// Returns the name of a key's file, whether there is room for it on the shelf or not.
+    fn named(&mut self, tracer: &IoTracer, key: &IoKey) -> Result<Arc<Label>, BpfError> {
+        let place = (key.subject(), key.device());
+        if let Some(label) = self.named.get(&place) {
+            return Ok(Arc::clone(label));
+        }
+        if self.named.len() >= NAMED_MAX {
+            self.named.clear();
+        }
+        let path = tracer.path_of(key)?;
+        let label = Arc::new(self.names.label(place.0, place.1, path.as_deref()));
+        self.named.insert(place, Arc::clone(&label));
+        Ok(label)
+    }
+}
+
+fn growth(board: &mut Board, key: &IoKey, totals: &IoTotals) -> Option<Growth> {
+    let (ios, bytes) = board.grown(key, totals.ios, totals.bytes)?;
+    Some(Growth { key: *key, ios, bytes, comm: totals.comm() })
 }
 
 fn row(object: &Object, sums: &Sums) -> Row {
@@ -334,7 +420,7 @@ pub(crate) fn absent(why: String) -> Unmeasured {
 }
 
 pub(crate) fn reason(error: &BpfError) -> Unmeasured {
-    let why = error.to_string().replace("\nhint: ", "; ");
+    let why = error.in_a_line();
     match error {
         BpfError::Refused { message, .. } if message.contains("Operation not permitted") => {
             Unmeasured::NotPermitted(why)

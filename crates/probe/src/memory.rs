@@ -52,12 +52,12 @@ pub const SCHEMA: Schema = Schema {
         level(
             "dirty_background_limit_bytes",
             "/proc/vmstat nr_dirty_background_threshold",
-            "Dirty memory from which on the kernel writes it in the background.",
+            "Amount of dirty memory above which the kernel writes it in the background.",
         ),
         level(
             "dirty_limit_bytes",
             "/proc/vmstat nr_dirty_threshold",
-            "Dirty memory and writeback that writers are slowed down to stay below.",
+            "Limit on dirty memory and writeback; writers are slowed down to stay below it.",
         ),
         Origin("/proc/sys/vm/dirty_ratio").level(
             "dirty_ratio_ppm",
@@ -82,7 +82,7 @@ pub const SCHEMA: Schema = Schema {
         Origin("/proc/sys/vm/dirty_expire_centisecs").level(
             "dirty_expire_ns",
             Unit::Nanoseconds,
-            "Age from which on dirty memory is written whatever its amount.",
+            "Age at which dirty memory is written, however little there is.",
         ),
         Origin("/proc/sys/vm/dirty_writeback_centisecs").level(
             "dirty_writeback_ns",

@@ -17,7 +17,7 @@ pub const SCHEMA: Schema = Schema {
     columns: &[
         DEV.bytes("received_bytes", "Bytes received."),
         DEV.count("received_packets", "Packets received, or TCP segments."),
-        DEV.count("receive_errors", "Packets received damaged, or TCP segments."),
+        DEV.count("receive_errors", "Damaged packets or TCP segments received."),
         DEV.count("receive_drops", "Packets dropped on their way in."),
         DEV.bytes("sent_bytes", "Bytes sent."),
         DEV.count("sent_packets", "Packets sent, or TCP segments."),

@@ -24,7 +24,7 @@ use crate::{Cell, Context, Probe, Row, Schema, Scope, Unmeasured};
 pub const SCHEMA: Schema = Schema {
     probe: "nvme",
     doc: "Each NVMe controller of the host, as of the last reading; they are read every ten \
-          seconds. A counter of the device says how much in its life.",
+          seconds. The device's counters cover its whole life.",
     columns: &[
         SYS.state("model", "What the device calls itself."),
         SYS.state("subsystem", "Controllers of one subsystem are ways to the same storage."),

@@ -20,7 +20,7 @@ pub const SCHEMA: Schema = Schema {
         Origin("tracepoint mm_filemap_add_to_page_cache").count(
             "added_pages",
             "Pages (of 4 KiB) that threads of this process added to the page cache of the watched \
-             files; of other files, and by other processes, none are counted.",
+             files. Pages of other files, or added by other processes, are not counted.",
         ),
         COST.count("runs", "Times that the program of this probe ran, for any process."),
         COST.time("own_ns", "Time that the program of this probe took."),

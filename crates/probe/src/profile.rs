@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use blockstone_base::hint::Hint as _;
 use blockstone_sys::clock;
 use blockstone_sys::perf::{PerfError, Record, Sample, Sampler};
 use blockstone_sys::usage::CpuUsage;
@@ -232,7 +233,7 @@ fn add(tally: &mut Tally, threads: &mut Threads, code: &mut Code, sample: &Sampl
 }
 
 fn reason(error: &PerfError) -> Unmeasured {
-    let why = error.to_string().replace("\nhint: ", "; ");
+    let why = error.in_a_line();
     match error {
         PerfError::NotPermitted { .. } => Unmeasured::NotPermitted(why),
         PerfError::Absent { .. } => Unmeasured::NotInVersion(why),

@@ -46,7 +46,7 @@ pub fn of(context: &Context) -> impl Iterator<Item = &'static Entry> {
 /// Schemas of probes that run only on request: a context does not say what they should watch, so
 /// each has its own `open`.
 pub const ON_REQUEST: &[&Schema] =
-    &[&page_cache::SCHEMA, &io::SCHEMA, &active_set::SCHEMA, &profile::SCHEMA];
+    &[&page_cache::SCHEMA, &io::SCHEMA, &io::BY_PROCESS, &active_set::SCHEMA, &profile::SCHEMA];
 
 /// Whether a column belongs to a histogram.
 pub fn is_bucket(column: &str) -> bool {

@@ -13,7 +13,7 @@ pub const SCHEMA: Schema = Schema {
         INODES.level("inodes", Unit::Count, "Inodes in memory."),
         INODES.level("inodes_unused", Unit::Count, "Those of them that are kept but not in use."),
         FILES.level("file_handles", Unit::Count, "File handles in use by all processes."),
-        FILES.level("file_handles_max", Unit::Count, "How many there may be (fs.file-max)."),
+        FILES.level("file_handles_max", Unit::Count, "Maximum number of handles (fs.file-max)."),
         SOCKETS.level("sockets", Unit::Count, "Sockets of all kinds."),
         SOCKETS.level(
             "tcp_in_use",

@@ -102,7 +102,7 @@ fn complete(mut round: impl FnMut() -> Vec<Row>) -> Vec<Row> {
 
 /// Sums over the rows whose object contains all given parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Seen {
+struct IoSums {
     ios: i64,
     bytes: i64,
     asked_bytes: i64,
@@ -130,8 +130,8 @@ fn value(row: &Row, column: &str) -> i64 {
     }
 }
 
-fn seen(rows: &[Row], parts: &[&str]) -> Seen {
-    let mut seen = Seen::default();
+fn seen(rows: &[Row], parts: &[&str]) -> IoSums {
+    let mut seen = IoSums::default();
     for row in rows.iter().filter(|row| parts.iter().all(|part| row.object.contains(part))) {
         seen.ios += value(row, "ios");
         seen.bytes += value(row, "bytes");
@@ -190,7 +190,7 @@ fn prime_numbers_of_direct_ios_are_counted_exactly_in_both_layers() {
     let tracing = rows.iter().find(|row| row.object == "tracing").unwrap();
     let data = format!("{} | data | ", data.display());
     let log = format!("{}/pg_wal/* | redo | ", mount.display());
-    let mut layers = [Seen::default(); 2];
+    let mut layers = [IoSums::default(); 2];
     for (role, file, operation, ios) in [
         ("reader", &data, "read", 1009),
         ("writer", &data, "write", 757),

@@ -11,18 +11,18 @@ use blockstone_testkit::lay_out;
 const KERNELS: [&str; 4] = ["3.10", "4.18", "5.5", "6.18"];
 
 /// Output of all probes of a host at one look.
-struct Seen {
+struct ProbeOutput {
     cells: BTreeMap<(&'static str, String, &'static str), Cell>,
     unmeasured: BTreeMap<(&'static str, &'static str), Unmeasured>,
 }
 
-fn look(kernel: &str, processes: &[u32]) -> Seen {
+fn look(kernel: &str, processes: &[u32]) -> ProbeOutput {
     let root = tempfile::tempdir().unwrap();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/kernels/{kernel}.txt"));
     lay_out(&std::fs::read_to_string(path).unwrap(), root.path()).unwrap();
     let scope = Scope::Host(Roles::with(processes.to_vec(), Vec::new()));
     let context = Context { root: root.path().to_owned(), scope };
-    let mut seen = Seen { cells: BTreeMap::new(), unmeasured: BTreeMap::new() };
+    let mut seen = ProbeOutput { cells: BTreeMap::new(), unmeasured: BTreeMap::new() };
     for entry in registry::of(&context) {
         let mut probe = (entry.open)(&context);
         let mut rows = Vec::new();
@@ -39,7 +39,7 @@ fn look(kernel: &str, processes: &[u32]) -> Seen {
     seen
 }
 
-impl Seen {
+impl ProbeOutput {
     #[track_caller]
     fn is(&self, probe: &'static str, object: &str, expected: &[(&'static str, i64)]) {
         for (column, value) in expected {

@@ -6,6 +6,7 @@ mod query;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use blockstone_base::hint::Hint;
 use blockstone_base::units::Bytes;
 use blockstone_measure::claim::{self, ClaimError};
 use blockstone_measure::scratch;
@@ -82,20 +83,22 @@ pub struct Measured {
     pub interrupted: bool,
 }
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Hint)]
 pub enum CellsError {
     #[error(transparent)]
+    #[hint(transparent)]
     Claim(#[from] ClaimError),
     #[error(transparent)]
+    #[hint(transparent)]
     Survey(#[from] survey::SurveyError),
     #[error(transparent)]
+    #[hint(transparent)]
     Sql(#[from] SqlError),
-    #[error(
-        "{query} on {cells} cells answered {found} rows, not {expected}\n\
-         hint: please report it, with the version of the database"
-    )]
+    #[error("{query} on {cells} cells answered {found} rows, not {expected}")]
+    #[hint("please report it, with the version of the database")]
     Answer { query: &'static str, cells: u32, found: String, expected: u64 },
-    #[error("start a thread for the servers: {0}\nhint: raise ulimit -u")]
+    #[error("start a thread for the servers: {0}")]
+    #[hint("raise ulimit -u")]
     Thread(std::io::Error),
 }
 

@@ -3,11 +3,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use blockstone_base::hint::Hint;
 use blockstone_sys::held::Foreign;
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Hint)]
 pub enum RecordError {
-    #[error("{verb} {}: {source}\nhint: {}", path.display(), io_hint(source))]
+    #[error("{verb} {}: {source}", path.display())]
+    #[hint("{}", io_hint(source))]
     Io {
         /// Attempted operation: `write`, `rename`, `read`.
         verb: &'static str,
@@ -15,48 +17,38 @@ pub enum RecordError {
         source: io::Error,
     },
     /// The directory for a new recording is not empty.
-    #[error(
-        "create recording {}: the directory is not empty\n\
-         hint: name a directory that does not exist yet, or an empty one",
-        path.display()
-    )]
+    #[error("create recording {}: the directory is not empty", path.display())]
+    #[hint("name a directory that does not exist yet, or an empty one")]
     NotEmpty { path: PathBuf },
-    #[error(
-        "create recording {}: another run is recording there\n\
-         hint: give each run its own --record, or none: the default directories never collide",
-        path.display()
-    )]
+    #[error("create recording {}: another run is recording there", path.display())]
+    #[hint("give each run its own --record, or none: the default directories never collide")]
     InUse { path: PathBuf },
-    #[error(
-        "open recording {}: it has no manifest.json\n\
-         hint: name the directory of one run; `blockstone runs` lists them",
-        path.display()
-    )]
+    #[error("open recording {}: it has no manifest.json", path.display())]
+    #[hint("name the directory of one run; `blockstone runs` lists them")]
     NotARecording { path: PathBuf },
     #[error(
-        "open recording {}: its format is {format}, this version reads up to {}\n\
-         hint: open it with the version of Blockstone that wrote it, or a later one",
-        path.display(),
-        crate::manifest::FORMAT
+        "open recording {}: its format is {format}, this version reads up to {}",
+        path.display(), crate::manifest::FORMAT
     )]
+    #[hint("open it with the version of Blockstone that wrote it, or a later one")]
     NewerFormat {
         /// The manifest or table.
         path: PathBuf,
         format: String,
     },
-    #[error("read {}: {why}\nhint: {hint}", path.display())]
+    #[error("read {}: {why}", path.display())]
+    #[hint("{hint}")]
     Damaged { path: PathBuf, why: String, hint: &'static str },
-    #[error(
-        "read {}: {why}\n\
-         hint: copy a recording as a whole directory; put the file back where it belongs",
-        path.display()
-    )]
+    #[error("read {}: {why}", path.display())]
+    #[hint("copy a recording as a whole directory; put the file back where it belongs")]
     Foreign { path: PathBuf, why: String },
     /// A probe was requested that the recording does not have.
-    #[error("read series {probe}: not in this recording\nhint: it has {}", known.join(", "))]
+    #[error("read series {probe}: not in this recording")]
+    #[hint("it has {}", known.join(", "))]
     UnknownProbe { probe: String, known: Vec<String> },
     /// A row, a schema or a manifest cannot be recorded as it is.
-    #[error("record {what}: {why}\nhint: this is a bug in Blockstone; please report it")]
+    #[error("record {what}: {why}")]
+    #[hint("this is a bug in Blockstone; please report it")]
     Rejected {
         /// The table and row, or the file.
         what: String,

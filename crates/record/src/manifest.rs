@@ -1,6 +1,7 @@
 //! The manifest: everything about a recording that is not a series. It is rewritten atomically each
 //! time a phase ends, so that a crash leaves a manifest that is correct up to that phase.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::{io, iter};
@@ -8,6 +9,7 @@ use std::{io, iter};
 use blockstone_base::capability::Capability;
 pub use blockstone_base::column::Unmeasured;
 use blockstone_base::column::{Kind, Schema, Unit};
+use blockstone_base::hint::Hint;
 use blockstone_base::identity::{FileMap, Host, ProcessorUse, StorageTarget};
 use blockstone_base::load::LoadSpec;
 use blockstone_base::stats::Estimate;
@@ -91,6 +93,9 @@ pub enum End {
     /// An error ended it early; everything measured until then was recorded.
     Failed {
         error: String,
+        /// Hint about it, if there is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hint: Option<String>,
         /// Number of the operating system's error that caused it (errno(3)), if one did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         errno: Option<i32>,
@@ -104,24 +109,43 @@ impl End {
     }
 
     /// Returns `Failed` by this error, with the number of the system's error among its causes.
-    pub fn failed(error: &(dyn Error + 'static)) -> Self {
+    pub fn failed(error: &(impl Hint + 'static)) -> Self {
+        Self::failed_by(error, error.hint().map(Cow::into_owned))
+    }
+
+    /// Returns `Failed` by an error whose hint is known from elsewhere.
+    pub fn failed_by(error: &(dyn Error + 'static), hint: Option<String>) -> Self {
         let mut causes = iter::successors(Some(error), |&error| error.source());
         let errno = causes.find_map(|cause| cause.downcast_ref::<io::Error>()?.raw_os_error());
-        Self::Failed { error: error.to_string(), errno }
+        Self::Failed { error: error.to_string(), hint, errno }
     }
 
     /// Returns the number of the system's error that ended it.
     pub fn errno(&self) -> Option<i32> {
         match self {
             Self::Failed { errno: Some(errno), .. } => Some(*errno),
-            Self::Failed { error, errno: None } => before::errno(error),
+            Self::Failed { error, errno: None, .. } => before::errno(error),
+            _ => None,
+        }
+    }
+
+    /// Returns the error that ended it, and what to do about it.
+    pub fn failure(&self) -> Option<(&str, Option<&str>)> {
+        match self {
+            Self::Failed { error, hint: None, .. } => Some(before::parts(error)),
+            Self::Failed { error, hint, .. } => Some((error, hint.as_deref())),
             _ => None,
         }
     }
 }
 
-/// For manifests that predate `errno`.
+/// For manifests that predate `errno` and `hint`.
 mod before {
+    /// Returns an error and its hint, which manifests had on a second line of the error.
+    pub fn parts(error: &str) -> (&str, Option<&str>) {
+        error.split_once("\nhint: ").map_or((error, None), |(error, hint)| (error, Some(hint)))
+    }
+
     /// Returns the number that the standard library wrote into the text of an error.
     pub fn errno(error: &str) -> Option<i32> {
         let (_, number) = error.rsplit_once("(os error ")?;
@@ -247,6 +271,8 @@ pub enum Group {
     /// Random reads and writes in a fixed proportion, and each of them alone at the same queue
     /// depth.
     Mix,
+    /// Loads of the store that the storage is measured for.
+    Store,
     /// Random reads at a given rate, whatever the device does.
     OpenLoop,
     /// Cached against direct sequential reads.
@@ -315,6 +341,19 @@ pub enum Stop {
     Interrupted,
     /// An error made it impossible to continue.
     Failed,
+}
+
+impl Stop {
+    /// Returns the words for people and documents.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::IntervalReached => "narrow interval",
+            Self::TimeLimit => "time limit",
+            Self::WorkDone => "work done",
+            Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

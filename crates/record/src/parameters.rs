@@ -1,7 +1,10 @@
-//! Parameters of a verb after defaults: typed here, and stored as `settings` in the manifest.
+//! Parameters of a verb after defaults, which a manifest stores as `settings`.
 //!
+//! An option is declared by its verb, in the struct that the command line fills in and whose fields
+//! [`stored`] puts into a manifest. The structs here are for readers, which know no verb: they have
+//! the parameters that judging and reports use, and the facts that a verb adds to its options.
 //! Every parameter is optional, so that a manifest of any version can be read: parameters that it
-//! lacks are `None`, and those that this version does not know stay in `settings` untouched.
+//! lacks are `None`, and all others stay in `settings` untouched.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +16,20 @@ use serde_json::{Map, Value};
 use crate::manifest::Manifest;
 
 pub trait Parameters: Default + Serialize + DeserializeOwned {
+    /// Keys of all parameters.
+    const NAMES: &'static [&'static str];
+
     /// Returns the known parameters in the form in which a manifest stores them.
     fn settings(&self) -> BTreeMap<String, Value> {
-        match serde_json::to_value(self) {
-            Ok(Value::Object(known)) => known.into_iter().collect(),
-            _ => BTreeMap::new(),
-        }
+        stored(self)
+    }
+}
+
+/// Returns the fields of options as a manifest stores them.
+pub fn stored(options: &impl Serialize) -> BTreeMap<String, Value> {
+    match serde_json::to_value(options) {
+        Ok(Value::Object(known)) => known.into_iter().collect(),
+        _ => BTreeMap::new(),
     }
 }
 
@@ -55,7 +66,9 @@ macro_rules! parameters {
             )*
         }
 
-        impl Parameters for $verb {}
+        impl Parameters for $verb {
+            const NAMES: &'static [&'static str] = &[$(stringify!($name),)*];
+        }
     };
 }
 
@@ -78,6 +91,8 @@ parameters! {
         streams: Vec<u32>,
         /// Percentage of reads for each mix of random reads and writes.
         mixes_read_pct: Vec<u32>,
+        /// Name of the store that the storage is measured for.
+        store: String,
         thoroughness: String,
         /// Size of the visited range.
         size_bytes: Bytes,
@@ -108,16 +123,8 @@ parameters! {
         /// `direct` or `buffered`, if requested.
         io: String,
         redundancy: String,
-        allocation_unit_bytes: Bytes,
-        torn_protection: String,
-        redo_log_bytes: Bytes,
-        database_writers: u32,
         link_bytes_per_s: f64,
-        keep: bool,
-        /// Whether the disks of an earlier run were reused.
-        reused: bool,
         schemas: u32,
-        threads: u32,
         sessions: u32,
         readers: u32,
         writers: u32,
@@ -127,36 +134,19 @@ parameters! {
         update_pct: u32,
         scan_pct: u32,
         scan_rows: u64,
-        redo_stress: String,
         obfuscate: f64,
         /// In hexadecimal: JSON numbers are exact only up to 53 bits.
         schedule_checksum: String,
-        loops: u64,
         run_time_ns: Nanos,
         rate_per_s: f64,
-        hotspot_first_row: u64,
-        hotspot_rows: u64,
-        hotspot_every: u32,
-        hot_schema_every: u32,
-        think_ns_min: Nanos,
-        think_ns_max: Nanos,
-        think_every: u32,
         /// `scan` for the direct-path matrix, `oltp` for order entry, `bulk-write` for tables made
         /// of existing rows; absent for the SLOB method.
         profile: String,
         /// Percentage of order-entry transactions by kind.
         transaction_pct: BTreeMap<String, u32>,
         scan_multiblock: Vec<u32>,
-        scan_parallel: Vec<u32>,
         scan_slots: u32,
-        /// Processor time for evaluating one row.
-        scan_row_cost_ns: Nanos,
         scan_bytes: Bytes,
-        noise_writers: u32,
-        noise_area_bytes: Bytes,
-        noise_write_bytes: Bytes,
-        /// Mode of the noise writes: `redo`, `direct` or `buffered`.
-        noise_mode: String,
         /// Product and version of the database; absent for the miniature instance.
         server: String,
         /// Settings reported by the database.
@@ -172,11 +162,8 @@ parameters! {
 
 parameters! {
     WatchParameters {
-        interval_ns: Nanos,
         /// Product and version of the database that is also watched.
         server: String,
-        /// Length of the past that stays in the recording; absent to keep everything.
-        keep_ns: Nanos,
         /// Imported file of another tool.
         import: String,
     }
@@ -184,15 +171,10 @@ parameters! {
 
 parameters! {
     NoiseParameters {
-        writers: u32,
         /// Mode of the writes: `redo`, `direct` or `buffered`.
         mode: String,
         /// Size of the area that each writer passes through.
         area_bytes: Bytes,
-        write_bytes: Bytes,
-        /// Length of a phase, warm-up included, with phases without and with noise in turn; absent
-        /// if the noise never paused.
-        phase_ns: Nanos,
         /// Product and version of the database that was also watched.
         server: String,
     }

@@ -117,7 +117,7 @@ impl Recording {
 
     /// Reads the rows of a probe within a part of its time, in pieces: the rows of an object are in
     /// order of time within each piece, and from piece to piece.
-    pub fn part(&self, probe: &str, part: &Part<'_>) -> Result<Vec<Series>, RecordError> {
+    pub fn part(&self, probe: &str, part: &TimeRange<'_>) -> Result<Vec<Series>, RecordError> {
         let columns = &self.info(probe)?.columns;
         let files = self.series_files(probe).level(part.level);
         let pieces = self.each_file(&files, Wanted::Within(part), |path, reader| {
@@ -285,7 +285,7 @@ enum Wanted<'a> {
     All,
     Newest,
     /// Segments with rows in this part.
-    Within(&'a Part<'a>),
+    Within(&'a TimeRange<'a>),
 }
 
 impl Wanted<'_> {
@@ -315,7 +315,7 @@ enum Rows {
 /// A part of a recording's time, from one instant to another, both inclusive, and the level at
 /// which it is read.
 #[derive(Clone, Copy, Debug)]
-pub struct Part<'a> {
+pub struct TimeRange<'a> {
     pub from_ns: u64,
     pub to_ns: u64,
     pub level: Level,
@@ -324,7 +324,7 @@ pub struct Part<'a> {
     pub edges: Option<&'a [u64]>,
 }
 
-impl Part<'_> {
+impl TimeRange<'_> {
     fn meets(&self, first: i64, last: i64) -> bool {
         last >= self.from() && first <= self.to()
     }

@@ -83,6 +83,9 @@ fn own(dir: &Path) -> Result<Option<HeldDir>, RecordError> {
     }
 }
 
+/// Name of the file in the directory of a grid that names its recordings.
+pub const GRID: &str = "grid.json";
+
 /// Returns the runs in `root`, newest first. A run whose manifest cannot be read is listed with the
 /// reason; a directory that is not a run is not listed. If `root` does not exist, there are no
 /// runs. Fails when `root` cannot be listed.
@@ -98,7 +101,10 @@ pub fn list_runs(root: &Path) -> Result<Vec<RunEntry>, RecordError> {
 
 fn run_entry(path: &Path) -> Option<RunEntry> {
     let named = path.file_name().and_then(|name| Named::parse(name.to_str()?));
-    if !path.is_dir() || (named.is_none() && !path.join(MANIFEST).exists()) {
+    let has_manifest = path.join(MANIFEST).exists();
+    // A grid has its recordings in directories of their own.
+    let is_grid = !has_manifest && path.join(GRID).exists();
+    if !path.is_dir() || is_grid || (named.is_none() && !has_manifest) {
         return None;
     }
     Some(match read_manifest(path) {

@@ -268,6 +268,8 @@ fn write_table<R>(
 mod tests {
     use std::fs;
 
+    use blockstone_base::hint::Hint as _;
+
     use super::*;
 
     fn row(number: u64) -> FingerprintRow {
@@ -314,7 +316,7 @@ mod tests {
         let dir = parent.path().join("scan");
         let said = |dir: &Path| match SavedScan::open(dir) {
             Ok(_) => String::new(),
-            Err(error) => error.to_string(),
+            Err(error) => error.told(),
         };
         assert!(said(&dir).contains("open saved scan"));
         write(&dir, Json::Object(serde_json::Map::new()), (0..100).map(row), [].into_iter())

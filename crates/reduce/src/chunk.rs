@@ -8,12 +8,11 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use blockstone_base::rng;
-use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::digest::{self, Fingerprint, UNIT_BYTES};
 use crate::sets::{FileId, SetId};
-use crate::table::{Location, Seen, Table};
+use crate::table::{Location, Occurrence, Table};
 
 /// Minimum length of a chunk, except for the last one of a segment.
 pub const CHUNK_BYTES_MIN: usize = 8 << 10;
@@ -69,9 +68,7 @@ fn cut(bytes: &[u8]) -> usize {
 }
 
 /// A pair of files in which one holds data of the other, shifted by some bytes.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Displacement {
     /// File in which the chunks occurred first.
     pub original: FileId,
@@ -113,13 +110,13 @@ impl Chunks {
             let at = start_bytes + u64::from(chunk.start);
             let share = self.table.share_log2();
             let first = match self.table.see(chunk.print, Location::new(file, at)) {
-                Seen::Outside => None,
-                Seen::New(entry) => {
+                Occurrence::Outside => None,
+                Occurrence::New(entry) => {
                     // Not a file set, but the length of one occurrence, which the ratio needs.
                     entry.set_set(SetId(chunk.len));
                     None
                 }
-                Seen::Again(entry) => Some(entry.first),
+                Occurrence::Again(entry) => Some(entry.first),
             };
             let now = self.table.share_log2();
             if now != share {
@@ -155,7 +152,7 @@ impl Chunks {
         (different > 0).then(|| bytes as f64 / different as f64)
     }
 
-    /// Displaced bytes, the most first; shifts by multiples of 4 KiB are not included.
+    /// Displaced bytes, largest first; shifts by multiples of 4 KiB are not included.
     pub fn displacements(&self) -> Vec<(Displacement, u64)> {
         let share = self.table.share_log2();
         let mut all: Vec<_> =
@@ -179,8 +176,8 @@ impl Chunks {
             let moved = entry.behind(files);
             let before = self.table.share_log2();
             let known = match self.table.add(moved) {
-                Seen::Again(known) => Some(known.first),
-                Seen::New(_) | Seen::Outside => None,
+                Occurrence::Again(known) => Some(known.first),
+                Occurrence::New(_) | Occurrence::Outside => None,
             };
             self.scale(self.table.share_log2() - before);
             // Its first occurrence in the other scan is one more copy of a chunk known here.

@@ -3,14 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::JsonSchema;
+use blockstone_base::hint::Hint;
 use serde::{Deserialize, Serialize};
 
 /// Maximum number of compressors that one scan can compare.
 pub const CODECS_MAX: usize = 4;
 
 /// A compressor and its level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Codec {
     /// LZ4, block format; used inline by most arrays.
@@ -22,14 +22,17 @@ pub enum Codec {
     },
 }
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Hint)]
 pub enum CodecError {
-    #[error("find compressor `{name}`: no such compressor\nhint: use lz4, or zstd:1 to zstd:22")]
+    #[error("find compressor `{name}`: no such compressor")]
+    #[hint("use lz4, or zstd:1 to zstd:22")]
     Unknown { name: String },
-    #[error("compare {count} compressors: at most {CODECS_MAX} in one scan\nhint: name fewer")]
+    #[error("compare {count} compressors: at most {CODECS_MAX} in one scan")]
+    #[hint("name fewer")]
     TooMany { count: usize },
     /// Its library failed, which only happens for lack of memory.
-    #[error("start compressor {codec}: {source}\nhint: there may be too little memory")]
+    #[error("start compressor {codec}: {source}")]
+    #[hint("there may be too little memory")]
     Start { codec: Codec, source: std::io::Error },
 }
 
@@ -157,10 +160,10 @@ mod tests {
         }
         assert_eq!("zstd".parse::<Codec>().unwrap(), Codec::Zstd { level: 3 });
         for name in ["", "gzip", "zstd:0", "zstd:23", "zstd:x", "lz4:1"] {
-            let error = name.parse::<Codec>().unwrap_err().to_string();
+            let error = name.parse::<Codec>().unwrap_err().told();
             assert!(error.contains("hint: "), "{error}");
         }
         let many = vec![Codec::Lz4; 5];
-        assert!(Compressors::new(&many).is_err_and(|e| e.to_string().contains("at most 4")));
+        assert!(Compressors::new(&many).is_err_and(|e| e.told().contains("at most 4")));
     }
 }

@@ -21,7 +21,7 @@ use crate::mask::MaskedUnit;
 use crate::page::Rows;
 use crate::plan::Plan;
 use crate::sets::{EMPTY, FileId, Sets};
-use crate::table::{FILES_MAX, Location, Seen, Table};
+use crate::table::{FILES_MAX, Location, Occurrence, Table};
 
 pub use block_sizes::BlockSizes;
 pub use detail::{Run, Strip, StripBin};
@@ -495,12 +495,12 @@ impl GridCount {
     fn see(&mut self, print: Fingerprint, place: Location, sets: &mut Sets) -> Option<Copied> {
         let share = self.table.share_log2();
         let copied = match self.table.see(print, place) {
-            Seen::Outside => None,
-            Seen::New(entry) => {
+            Occurrence::Outside => None,
+            Occurrence::New(entry) => {
                 entry.set_set(sets.with(EMPTY, place.file()));
                 Some(Copied::Not)
             }
-            Seen::Again(entry) => {
+            Occurrence::Again(entry) => {
                 let set = entry.set();
                 if sets.ends_with(set, place.file()) {
                     Some(Copied::SameFile(entry.first))

@@ -19,12 +19,14 @@ pub struct Interval {
     pub low: f64,
     /// Upper bound.
     pub high: f64,
+    /// Number of contents or blocks that it was estimated from; 0 for exact figures.
+    pub samples: u64,
 }
 
 impl Interval {
     /// Creates an exact figure.
     pub const fn exact(value: f64) -> Self {
-        Self { value, low: value, high: value }
+        Self { value, low: value, high: value, samples: 0 }
     }
 
     pub fn is_exact(&self) -> bool {
@@ -38,6 +40,7 @@ impl Interval {
             value: self.value / other.value,
             low: self.low / other.high,
             high: self.high / other.low,
+            samples: self.fewer_samples(other),
         }
     }
 
@@ -48,13 +51,23 @@ impl Interval {
             value: self.value * other.value,
             low: self.low * other.low,
             high: self.high * other.high,
+            samples: self.fewer_samples(other),
+        }
+    }
+
+    /// Returns the samples of the figure that has fewer.
+    fn fewer_samples(self, other: Self) -> u64 {
+        match (self.samples, other.samples) {
+            (0, samples) | (samples, 0) => samples,
+            (a, b) => a.min(b),
         }
     }
 
     /// Adds an exact number.
     #[must_use]
     pub fn plus(self, other: f64) -> Self {
-        Self { value: self.value + other, low: self.low + other, high: self.high + other }
+        let [value, low, high] = [self.value, self.low, self.high].map(|it| it + other);
+        Self { value, low, high, ..self }
     }
 
     /// Multiplies by an exact positive number.
@@ -66,7 +79,7 @@ impl Interval {
 
 /// Estimates the number of distinct contents if `kept` of them are in a share of 2^-`share_log2`.
 pub fn contents(kept: usize, share_log2: u32) -> Interval {
-    let kept = kept as f64;
+    let (kept, samples) = (kept as f64, kept as u64);
     if share_log2 == 0 {
         return Interval::exact(kept);
     }
@@ -78,6 +91,7 @@ pub fn contents(kept: usize, share_log2: u32) -> Interval {
         value: kept / share,
         low: ((kept - half_width) / share).max(kept),
         high: (kept + half_width) / share,
+        samples,
     }
 }
 
@@ -102,7 +116,7 @@ pub fn mean(values: impl Iterator<Item = u32>, population: f64) -> Option<Interv
     } else {
         mean * mean
     };
-    Some(around(mean, half_width(variance, drawn, population)))
+    Some(around(mean, half_width(variance, drawn, population), count))
 }
 
 /// Half width of the interval of the mean of `drawn` values out of `population`.
@@ -111,8 +125,8 @@ fn half_width(variance: f64, drawn: f64, population: f64) -> f64 {
     Z_99 * (variance / drawn * left_out).sqrt()
 }
 
-fn around(value: f64, half_width: f64) -> Interval {
-    Interval { value, low: (value - half_width).max(0.0), high: value + half_width }
+fn around(value: f64, half_width: f64, samples: u64) -> Interval {
+    Interval { value, low: (value - half_width).max(0.0), high: value + half_width, samples }
 }
 
 /// Mean of values, each weighted by its number of blocks: Σ count × value ÷ Σ count, with the
@@ -127,11 +141,12 @@ pub fn weighted_mean(values: &[(u32, u32)], population: f64) -> Option<Interval>
     if blocks == 0 {
         return None;
     }
-    let (drawn, mean) = (drawn as f64, sum as f64 / blocks as f64);
+    let (samples, drawn, mean) = (drawn, drawn as f64, sum as f64 / blocks as f64);
     let residual = |&(count, value): &(u32, u32)| f64::from(count) * (f64::from(value) - mean);
     let squares: f64 = values.iter().map(|it| residual(it).powi(2)).sum();
     let variance = squares / (drawn - 1.0).max(1.0);
-    Some(around(mean, half_width(variance, drawn, population) / (blocks as f64 / drawn)))
+    let half_width = half_width(variance, drawn, population) / (blocks as f64 / drawn);
+    Some(around(mean, half_width, samples))
 }
 
 #[cfg(test)]
@@ -146,8 +161,11 @@ mod tests {
         let all = mean([1, 3].into_iter(), 2.0).unwrap();
         assert!(all.is_exact() && (all.value - 2.0).abs() < 1e-12);
         assert_eq!(mean(std::iter::empty(), 5.0), None);
-        let ratio = Interval::exact(6.0).over(Interval { value: 2.0, low: 1.0, high: 3.0 });
-        assert_eq!(ratio, Interval { value: 3.0, low: 2.0, high: 6.0 });
+        let estimate = Interval { value: 2.0, low: 1.0, high: 3.0, samples: 9 };
+        let ratio = Interval::exact(6.0).over(estimate);
+        assert_eq!(ratio, Interval { value: 3.0, low: 2.0, high: 6.0, samples: 9 });
+        let product = ratio.times(Interval { samples: 4, ..estimate });
+        assert_eq!(product, Interval { value: 6.0, low: 2.0, high: 18.0, samples: 4 });
     }
 
     #[test]

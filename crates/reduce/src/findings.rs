@@ -4,7 +4,6 @@ mod fields;
 mod shared;
 mod usage;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use blockstone_base::{Verdict, named};
@@ -61,7 +60,7 @@ pub struct GridFigures {
 }
 
 /// Compression of the model's blocks by one compressor with one allocation granule.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CompressionFigures {
     /// Compressor and its level.
     pub codec: Codec,
@@ -77,7 +76,7 @@ pub struct CompressionFigures {
 
 named! {
     /// Classes of contents whose compression is reported separately.
-    #[derive(Serialize, JsonSchema)]
+    #[derive(Serialize)]
     #[serde(rename_all = "kebab-case")]
     Class {
         /// All contents.
@@ -94,7 +93,7 @@ named! {
 }
 
 /// A copy at a position where no block of 4 KiB can match its original.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Shift {
     /// The two files, and the shift between them.
     #[serde(flatten)]
@@ -106,7 +105,7 @@ pub struct Shift {
 }
 
 /// Result that a sample of blocks would have given.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct BlockSample {
     /// Number of blocks drawn.
     pub blocks: u64,
@@ -459,7 +458,7 @@ mod tests {
         for seed in 0..200 {
             let (counter, mean) = scan(seed);
             let found = Findings::new(&counter, &[FileNote::default()], &model);
-            let Interval { value, low, high } = found.primary().reduction_ratio.unwrap();
+            let Interval { value, low, high, .. } = found.primary().reduction_ratio.unwrap();
             let (apart, part) = (8192.0 / mean - value, 1.96 / estimate::Z_99);
             wide += u32::from((low - value..=high - value).contains(&apart));
             narrow += u32::from(((low - value) * part..=(high - value) * part).contains(&apart));

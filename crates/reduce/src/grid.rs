@@ -4,6 +4,7 @@
 //! A [`Tower`] turns a stream of sectors into the fingerprints of all blocks of all sizes at one
 //! offset: each finished block is one half of a block twice its size.
 
+use blockstone_base::hint::Hint;
 use blockstone_base::units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -12,19 +13,16 @@ use crate::digest::{self, Fingerprint, SECTOR_BYTES, UNIT_BYTES, UNIT_SECTORS};
 /// Largest block size that is counted, in bytes.
 pub const BLOCK_BYTES_MAX: u64 = 1 << 20;
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Hint)]
 pub enum GridError {
-    #[error(
-        "count blocks of {size}: a block is 4K times a power of two, up to 1M\n\
-         hint: for example --block-size 4K,8K,16K,32K"
-    )]
+    #[error("count blocks of {size}: a block is 4K times a power of two, up to 1M")]
+    #[hint("for example --block-size 4K,8K,16K,32K")]
     Size { size: Bytes },
-    #[error(
-        "count blocks from offset {offset_bytes}: an offset is a multiple of 512 below 1M\n\
-         hint: for example --offset 0,512B,4K"
-    )]
+    #[error("count blocks from offset {offset_bytes}: an offset is a multiple of 512 below 1M")]
+    #[hint("for example --offset 0,512B,4K")]
     Offset { offset_bytes: u64 },
-    #[error("count blocks: no {what} is given\nhint: name at least one")]
+    #[error("count blocks: no {what} is given")]
+    #[hint("name at least one")]
     None { what: &'static str },
 }
 
@@ -212,7 +210,7 @@ mod tests {
             (vec![], vec![0]),
             (vec![Bytes(8192)], vec![]),
         ] {
-            let error = grids(&sizes, &offsets).unwrap_err().to_string();
+            let error = grids(&sizes, &offsets).unwrap_err().told();
             assert!(error.contains("\nhint: "), "{error}");
         }
     }

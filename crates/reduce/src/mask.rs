@@ -4,6 +4,8 @@
 //! class of fields are hashed separately. Which classes are masked is decided afterwards, by which
 //! of these digests go into a fingerprint: nine questions for the price of two.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::digest::{self, Fingerprint, UNIT_BYTES};
@@ -86,6 +88,12 @@ pub struct Masker {
     bytes: [Vec<u8>; Field::ALL.len()],
 }
 
+/// Bytes of a field in several pages.
+struct FieldRange {
+    field: usize,
+    range: Range<usize>,
+}
+
 impl Masker {
     /// Appends the units of `data`, which begins with a page.
     pub fn units(&mut self, data: &[u8], recognised: Recognised, out: &mut Vec<MaskedUnit>) {
@@ -104,7 +112,7 @@ impl Masker {
     fn stretch(&mut self, data: &[u8], recognised: Recognised, out: &mut Vec<MaskedUnit>) {
         self.page.clear();
         self.page.extend_from_slice(data);
-        let mut ranges: Vec<(usize, usize, usize)> = Vec::new();
+        let mut ranges: Vec<FieldRange> = Vec::new();
         let mut used = vec![false; data.len().div_ceil(UNIT_BYTES)];
         for (index, page) in data.chunks(recognised.page_bytes).enumerate() {
             let start = index * recognised.page_bytes;
@@ -118,7 +126,8 @@ impl Masker {
             let units = start / UNIT_BYTES..=(start + page.len() - 1) / UNIT_BYTES;
             units.for_each(|unit| used[unit] |= is_used);
             for (field, range) in self.fields.ranges() {
-                ranges.push((field.index(), start + range.start, start + range.end));
+                let range = start + range.start..start + range.end;
+                ranges.push(FieldRange { field: field.index(), range });
             }
         }
         for (unit, &used) in used.iter().enumerate() {
@@ -128,17 +137,17 @@ impl Masker {
     }
 
     /// Separates the fields of the unit at `start`; a field that crosses its edge is cut there.
-    fn parts(&mut self, start: usize, ranges: &[(usize, usize, usize)]) -> Option<Parts> {
+    fn parts(&mut self, start: usize, ranges: &[FieldRange]) -> Option<Parts> {
         let end = (start + UNIT_BYTES).min(self.page.len());
         self.bytes.iter_mut().for_each(Vec::clear);
         let mut any = false;
-        for &(field, from, to) in ranges {
-            let (from, to) = (from.max(start), to.min(end));
+        for FieldRange { field, range } in ranges {
+            let (from, to) = (range.start.max(start), range.end.min(end));
             if from >= to {
                 continue;
             }
             any = true;
-            let bytes = &mut self.bytes[field];
+            let bytes = &mut self.bytes[*field];
             bytes.extend_from_slice(&((from - start) as u16).to_le_bytes());
             bytes.extend_from_slice(&self.page[from..to]);
             self.page[from..to].fill(0);

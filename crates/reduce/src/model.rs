@@ -14,8 +14,8 @@
 //! zeros = "free"         # or "stored": as any other content                  [stored]
 //! ```
 
+use blockstone_base::hint::Hint;
 use blockstone_base::units::Bytes;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::compress::Codec;
@@ -28,16 +28,18 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("xtremio", include_str!("../models/xtremio.toml")),
 ];
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Hint)]
 pub enum ModelError {
-    #[error("read model {name}: {why}\nhint: `blockstone reduce --help` describes models")]
+    #[error("read model {name}: {why}")]
+    #[hint("`blockstone reduce --help` describes models")]
     Unreadable { name: String, why: String },
-    #[error("use model {name}: {what}\nhint: {hint}")]
+    #[error("use model {name}: {what}")]
+    #[hint("{hint}")]
     Nonsense { name: String, what: String, hint: &'static str },
 }
 
 /// How an array stores a block.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Model {
     pub name: String,
     pub about: String,
@@ -201,10 +203,10 @@ mod tests {
             ("about", "zeros = \"gone\"\nabout", "gone"),
             ("=", ":", "expected"),
         ] {
-            let error = Model::parse("mine", &good.replacen(from, to, 1)).unwrap_err().to_string();
+            let error = Model::parse("mine", &good.replacen(from, to, 1)).unwrap_err().told();
             assert!(error.contains(said) && error.contains("\nhint: "), "{from} → {to}: {error}");
             assert_eq!(error.lines().count(), 2, "{error}");
         }
-        assert!(Model::built_in("magic").unwrap_err().to_string().contains("generic"));
+        assert!(Model::built_in("magic").unwrap_err().told().contains("generic"));
     }
 }

@@ -1,8 +1,8 @@
 //! Database pages: which bytes of a page differ although its rows do not, and whether the page was
 //! ever used.
 //!
-//! A format is a file here and a line in [`registry::ALL`]. It recognises a file by its beginning,
-//! and locates the fields of each [`Field`] class in each page.
+//! To add a format, add a source file here and a line in [`registry::ALL`]. A format recognises a
+//! file by its beginning, and locates the fields of each [`Field`] class in each page.
 
 pub mod blockstone;
 pub mod innodb;
@@ -14,13 +14,12 @@ pub mod stamped;
 use std::ops::{Range, RangeInclusive};
 
 use blockstone_base::named;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 named! {
     /// Purpose of a field of a page header or a row header, in the order in which fields are
     /// masked. All formats have the same classes, so that one ladder of masks serves them all.
-    #[derive(PartialOrd, Ord, Serialize, JsonSchema)]
+    #[derive(PartialOrd, Ord, Serialize)]
     #[serde(rename_all = "kebab-case")]
     Field {
         /// Time of the last change of the page: LSN, SCN.
@@ -53,7 +52,7 @@ pub enum PageUse {
 }
 
 /// Counts of rows in pages, as far as the pages show them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rows {
     /// Rows that are not marked deleted.
     pub live_rows: u64,

@@ -82,7 +82,7 @@ impl Plan {
         self
     }
 
-    /// Number of contents of a grid that are compressed before a share of them is taken.
+    /// Number of distinct contents of a grid that are all compressed; of more, only a share is.
     pub fn compressed_contents(&self, grid: usize) -> usize {
         match self.compress {
             Compress::Not => 0,

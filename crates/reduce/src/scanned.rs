@@ -1,10 +1,9 @@
 //! The scanned files, and the problems with them. The reader of the files fills this in; reports
 //! show it next to the findings.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum FileState {
     /// The file was read from beginning to end, and its end did not move.
@@ -51,7 +50,7 @@ pub struct ScannedFile {
 }
 
 /// A file or other path that was not scanned.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
     pub path: String,
     pub why: String,

@@ -87,7 +87,7 @@ pub(crate) fn in_share(print: Fingerprint, share_log2: u32) -> bool {
 }
 
 #[derive(Debug)]
-pub enum Seen<'a> {
+pub enum Occurrence<'a> {
     /// The content is outside the share that is kept.
     Outside,
     /// The first occurrence of a content.
@@ -128,9 +128,9 @@ impl Table {
     }
 
     #[inline]
-    pub fn see(&mut self, print: Fingerprint, place: Location) -> Seen<'_> {
+    pub fn see(&mut self, print: Fingerprint, place: Location) -> Occurrence<'_> {
         if !self.keeps(print) {
-            return Seen::Outside;
+            return Occurrence::Outside;
         }
         let mut slot = self.home(print);
         loop {
@@ -141,7 +141,7 @@ impl Table {
             if entry.print == print {
                 let entry = &mut self.slots[slot];
                 entry.count = entry.count.saturating_add(1);
-                return Seen::Again(entry);
+                return Occurrence::Again(entry);
             }
             slot = self.after(slot);
         }
@@ -152,7 +152,7 @@ impl Table {
         self.len += 1;
         let entry = &mut self.slots[slot];
         *entry = Entry::new(print, place, 1);
-        Seen::New(entry)
+        Occurrence::New(entry)
     }
 
     /// Prefetches the slots of several contents, so that their cache misses overlap.
@@ -163,12 +163,12 @@ impl Table {
     }
 
     /// Adds a content that was counted before.
-    pub fn add(&mut self, entry: Entry) -> Seen<'_> {
+    pub fn add(&mut self, entry: Entry) -> Occurrence<'_> {
         let mut seen = self.see(entry.print, entry.first);
         match &mut seen {
-            Seen::New(new) => **new = entry,
-            Seen::Again(known) => known.count = known.count.saturating_add(entry.count - 1),
-            Seen::Outside => {}
+            Occurrence::New(new) => **new = entry,
+            Occurrence::Again(known) => known.count = known.count.saturating_add(entry.count - 1),
+            Occurrence::Outside => {}
         }
         seen
     }
@@ -271,7 +271,7 @@ impl Table {
     }
 
     #[cold]
-    fn see_crowded(&mut self, print: Fingerprint, place: Location) -> Seen<'_> {
+    fn see_crowded(&mut self, print: Fingerprint, place: Location) -> Occurrence<'_> {
         if self.slots.len() < self.slots_max {
             let slots = (self.slots.len() * 2).min(self.slots_max);
             let old = std::mem::replace(&mut self.slots, vec![VACANT; slots]);
@@ -307,7 +307,7 @@ mod tests {
         for round in 0..3 {
             for content in 0..5000 {
                 let seen = table.see(print(content), Location::new(round, content));
-                assert_eq!(matches!(seen, Seen::New(_)), round == 0);
+                assert_eq!(matches!(seen, Occurrence::New(_)), round == 0);
             }
         }
         assert_eq!((table.len(), table.share_log2()), (5000, 0));

@@ -170,7 +170,7 @@ impl Chart {
         Self { width: Width::Third, ..self }
     }
 
-    /// Returns the same chart, with its lines as areas that stand on one another.
+    /// Returns the same chart, with its lines drawn as stacked areas.
     #[must_use]
     pub fn stacked(mut self) -> Self {
         for layer in &mut self.layers {
@@ -239,6 +239,11 @@ impl Form {
             Self::Heat(cells) => cells.is_empty(),
             form => form.points().iter().all(|point| point.y.is_none()),
         }
+    }
+
+    /// Returns whether it covers what lies below it.
+    pub const fn is_filled(&self) -> bool {
+        matches!(self, Self::Area(_) | Self::Bars { .. } | Self::Heat(_))
     }
 
     /// Returns its points; a heat map has none.

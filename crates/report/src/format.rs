@@ -2,7 +2,7 @@
 
 use blockstone_base::identity::{CapKind, CgroupCap, DeviceKind, Host};
 use blockstone_base::load::{LoadSpec, Op};
-use blockstone_base::units::{Bytes, counted, format_ns, three_digits};
+use blockstone_base::units::{Bytes, counted, format_ns, thousands, three_digits};
 use blockstone_base::{Access, Estimate};
 use blockstone_view::{Measure, Missing, Value};
 
@@ -57,15 +57,27 @@ pub fn plus_minus(estimate: &Estimate) -> String {
     if !has_interval(estimate) || estimate.value == 0.0 {
         return String::new();
     }
-    // A wide interval whose ends are the same factor below and above the value is shown by its
-    // ends.
-    let is_of_ratio = (estimate.low * estimate.high / estimate.value.powi(2) - 1.0).abs() < 1e-9;
-    if is_of_ratio && estimate.high > estimate.value * 1.2 {
+    if is_of_ratio(estimate) {
         return format!("{}–{}", three_digits(estimate.low), three_digits(estimate.high));
     }
     let side = (estimate.high - estimate.value).max(estimate.value - estimate.low);
     let percent = side / estimate.value.abs() * 100.0;
     if percent < 0.1 { "±0.1 %".to_owned() } else { format!("±{} %", two_digits(percent)) }
+}
+
+/// Formats the interval beside a number of this measure, in its unit: `68–160 %` beside `104 %`.
+pub fn beside(estimate: &Estimate, measure: Measure) -> String {
+    if measure == Measure::Share && has_interval(estimate) && is_of_ratio(estimate) {
+        return format!("{}–{}", two_digits(estimate.low * 100.0), percent(estimate.high));
+    }
+    plus_minus(estimate)
+}
+
+/// Returns whether an interval is wide, and its ends are the same factor below and above the value:
+/// it is shown by its ends.
+fn is_of_ratio(estimate: &Estimate) -> bool {
+    let skew = estimate.low * estimate.high / estimate.value.powi(2) - 1.0;
+    skew.abs() < 1e-9 && estimate.high > estimate.value * 1.2
 }
 
 /// Formats a share as a percentage: `97.3 %`.
@@ -107,7 +119,7 @@ pub fn value(value: &Value, measure: Measure) -> String {
         // A thousandth of a second per transaction is not nothing.
         Measure::Count if number != 0.0 && number.abs() < 0.1 => small(number),
         Measure::Text | Measure::Flag | Measure::Count | Measure::OfRow => three_digits(number),
-        Measure::Ratio if number.abs() < 1.0 => format!("{number:.3}×"),
+        Measure::Ratio if number != 0.0 && number.abs() < 1.0 => format!("{number:.3}×"),
         Measure::Ratio => format!("{}×", three_digits(number)),
         Measure::ToOne => to_one(number),
         Measure::Bytes => Bytes(number.max(0.0).round() as u64).to_string(),
@@ -135,6 +147,16 @@ pub fn short(text: &str, width: usize) -> String {
         return text.to_owned();
     }
     text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// Returns a path of at most `width` characters: of a longer one, its end.
+pub fn short_path(path: &str, width: usize) -> String {
+    let length = path.chars().count();
+    if length <= width {
+        return path.to_owned();
+    }
+    let end = path.chars().skip(length - width.saturating_sub(1).min(length));
+    std::iter::once('…').chain(end).collect()
 }
 
 /// Returns the letters for a missing number.
@@ -172,6 +194,9 @@ pub fn block_size(bytes: u64) -> String {
     while value >= 1024 && value.is_multiple_of(1024) && index < 4 {
         value /= 1024;
         index += 1;
+    }
+    if index == 0 && value >= 1024 {
+        return format!("{} B", thousands(value as i64));
     }
     format!("{value}{}", ["", "K", "M", "G", "T"][index])
 }
@@ -240,7 +265,11 @@ fn has_interval(estimate: &Estimate) -> bool {
 }
 
 fn two_digits(value: f64) -> String {
-    let text = if value >= 9.95 { format!("{value:.0}") } else { format!("{value:.1}") };
+    let text = match value.abs() {
+        999.5.. => thousands(value.round() as i64),
+        9.95.. => format!("{value:.0}"),
+        _ => format!("{value:.1}"),
+    };
     text.trim_end_matches(".0").to_owned()
 }
 
@@ -256,6 +285,10 @@ mod tests {
         assert_eq!(plus_minus(&estimate(100.0, 100.0, 100.0)), "");
         assert_eq!(plus_minus(&estimate(100.0, f64::NEG_INFINITY, f64::INFINITY)), "");
         assert_eq!(interval(&estimate(33e3, 32e3, 34e3), "ns"), "32 µs – 34 µs");
+        let ratio = estimate(1.2, 0.6, 2.4);
+        assert_eq!(beside(&ratio, Measure::Ratio), "0.6–2.4");
+        assert_eq!(beside(&ratio, Measure::Share), "60–240 %");
+        assert_eq!(beside(&estimate(0.5, 0.4, 0.6), Measure::Share), "±20 %");
     }
 
     #[test]
@@ -284,6 +317,12 @@ mod tests {
         assert_eq!(text(245_600_000.0, Measure::BytesPerS), "246 MB/s");
         assert_eq!(text(8192.0, Measure::Bytes), "8 KiB");
         assert_eq!(text(0.126, Measure::Share), "13 %");
+        assert_eq!(text(14.0, Measure::Share), "1,400 %");
+        assert_eq!(text(-0.377, Measure::Share), "-38 %");
+        assert_eq!(
+            (text(0.0, Measure::Ratio), text(0.25, Measure::Ratio)),
+            ("0×".into(), "0.250×".into())
+        );
         assert_eq!(text(0.001_94, Measure::Count), "0.0019");
         assert_eq!(text(0.05, Measure::Count), "0.05");
         assert_eq!(value(&Value::Missing(Missing::Off), Measure::Count), "off");
@@ -291,7 +330,7 @@ mod tests {
 
     #[test]
     fn block_sizes_lose_nothing() {
-        for (bytes, text) in [(512, "512"), (8192, "8K"), (1 << 20, "1M"), (1025, "1025")] {
+        for (bytes, text) in [(512, "512"), (8192, "8K"), (1 << 20, "1M"), (2300, "2,300 B")] {
             assert_eq!(block_size(bytes), text);
         }
     }

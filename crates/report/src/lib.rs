@@ -17,20 +17,24 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 pub mod chart;
+pub mod expect;
+mod expectation;
+mod expected;
 pub mod format;
+pub mod picture;
 pub mod render;
 pub mod report;
 mod timeline;
 
-pub use format::{block_size, percent, short, to_one, value as cell};
+pub use expected::{EXPECTATIONS, Expected, Outcome};
+pub use format::{block_size, percent, short, short_path, to_one, value as cell};
 pub use report::{Began, Block, Card, Detail, Headline, Report, Section, Tone};
 pub use timeline::{Sliced, Timeline, slices};
 
 /// Reason why a report could not be rendered.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, blockstone_base::hint::Hint)]
 pub enum ReportError {
-    #[error(
-        "render {template}: {source}\nhint: the template is part of this binary; please report it"
-    )]
+    #[error("render {template}: {source}")]
+    #[hint("the template is part of this binary; please report it")]
     Template { template: &'static str, source: minijinja::Error },
 }

@@ -3,6 +3,7 @@
 pub mod csv;
 pub mod html;
 pub mod json;
+pub mod junit;
 pub mod lines;
 pub mod terminal;
 mod undecided;

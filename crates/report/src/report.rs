@@ -10,6 +10,9 @@ use blockstone_record::manifest::{End, Figure};
 use serde_json::{Map, Value as Json};
 
 use crate::chart::Chart;
+use crate::expectation::Purpose;
+use crate::expected::{EXPECTATIONS, Expected};
+use crate::picture::{Bars, Cells};
 use crate::timeline::Timeline;
 
 /// Makes of the keys of a JSON document those of the version before it.
@@ -40,6 +43,10 @@ pub struct Report {
     pub is_undone: bool,
     /// Whether a condition that was asked for does not hold: `--fail-if`, files that are equal.
     pub is_refuted: bool,
+    /// Use for which the storage was measured, with limits of its own.
+    pub purpose: Option<Purpose>,
+    /// Limits that were expected, and the outcome of each.
+    pub expectations: Vec<Expected>,
     /// The figures that a recording keeps in its manifest.
     pub summary: BTreeMap<String, Figure>,
     /// Place where the numbers are kept; empty if they are not.
@@ -48,12 +55,17 @@ pub struct Report {
     pub has_page: bool,
     /// Version of Blockstone that measured; `None` if it is this one.
     pub tool_version: Option<String>,
-    /// Keys of a JSON document of version 1, besides `schema`, `version` and `tables`.
+    /// Keys of the JSON document besides single figures and tables: host, settings.
     pub document: Map<String, Json>,
-    /// Single figures of a JSON document of version 2 or later: a table of one row.
+    /// Single figures of the JSON document: a table of one row.
     pub scalars: Option<Table>,
+    /// Names of tables that show people what other keys of the document say; one that ends in `*`
+    /// stands for all that begin with it.
+    pub shown_only: &'static [&'static str],
     /// Makes the document of the version before this one, for scripts that need it.
     pub earlier: Option<Earlier>,
+    /// The keys of version 1 of a newer document, if nothing makes them of the newer ones.
+    pub first: Map<String, Json>,
     /// The key in the JSON document under which the tables stand.
     pub tables_key: Option<&'static str>,
     /// When the recording began. If known, time axes on the page show the time of day.
@@ -67,6 +79,11 @@ impl Report {
     pub fn tool_version(&self) -> &str {
         self.tool_version.as_deref().unwrap_or(env!("CARGO_PKG_VERSION"))
     }
+}
+
+/// Returns whether a declared name, which may end in `*`, stands for the name of a table.
+pub(crate) fn is_meant(known: &str, name: &str) -> bool {
+    known.strip_suffix('*').map_or(name == known, |start| name.starts_with(start))
 }
 
 /// The start of a recording, and the time zone in which to show it.
@@ -105,6 +122,8 @@ pub struct Headline {
     pub figures: Vec<Card>,
     /// The answer in words if figures do not say it, or the reason why there is none.
     pub text: String,
+    /// Whether the text answers the question, and stands before the figures.
+    pub leads: bool,
     pub tone: Tone,
 }
 
@@ -153,22 +172,42 @@ pub struct Section {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
+    /// Every medium, above the figures.
+    Top,
     #[default]
     Screen,
     /// The page, and the terminal if everything is asked for.
     Page,
     /// The terminal: what the page shows with charts.
     Terminal,
+    /// JSON and CSV: the full form of what other tables abbreviate for readers.
+    Documents,
+}
+
+impl Detail {
+    /// Returns whether the page has it.
+    pub(crate) fn is_on_page(self) -> bool {
+        !matches!(self, Self::Terminal | Self::Documents)
+    }
+
+    /// Returns whether the terminal has it; `all` if everything is asked for.
+    pub(crate) fn is_on_terminal(self, all: bool) -> bool {
+        match self {
+            Self::Top | Self::Screen | Self::Terminal => true,
+            Self::Page => all,
+            Self::Documents => false,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
 pub enum Block {
     Table(Table),
     Chart(Chart),
+    Bars(Bars),
+    Cells(Cells),
     /// A paragraph that may be wrapped.
     Text(String),
-    /// Lines whose columns are already aligned.
-    Preformatted(Vec<String>),
 }
 
 impl Report {
@@ -178,16 +217,23 @@ impl Report {
     }
 
     pub fn tables(&self) -> impl Iterator<Item = &Table> {
-        self.sections.iter().flat_map(|section| &section.blocks).filter_map(|block| match block {
-            Block::Table(table) => Some(table),
-            _ => None,
-        })
+        self.sections.iter().flat_map(Section::tables)
     }
 
-    /// Returns the tables of the JSON document: all but the one of the single figures.
+    /// Returns the tables that people see somewhere; version 1 of a document had only these.
+    pub(crate) fn tables_for_people(&self) -> impl Iterator<Item = &Table> {
+        let shown = self.sections.iter().filter(|it| it.detail != Detail::Documents);
+        shown.flat_map(Section::tables)
+    }
+
+    /// Returns the tables of the JSON document: all but those that repeat its other keys.
     pub(crate) fn tables_of_document(&self) -> impl Iterator<Item = &Table> {
         let scalars = self.scalars.as_ref().map(|table| &table.name);
-        self.tables().filter(move |table| scalars != Some(&table.name))
+        self.tables().filter(move |table| {
+            let is_shown_only = |known: &&str| is_meant(known, &table.name);
+            let is_repeated = scalars == Some(&table.name) || table.name == EXPECTATIONS;
+            !is_repeated && !self.shown_only.iter().any(is_shown_only)
+        })
     }
 
     /// Returns the title of a figure, or its name if no card has it.
@@ -245,6 +291,11 @@ impl Section {
         Self::new(id, heading).detail(Detail::Page)
     }
 
+    /// Creates a section that only documents have.
+    pub fn documents(tables: impl IntoIterator<Item = Table>) -> Self {
+        Self::default().detail(Detail::Documents).with(tables)
+    }
+
     /// Creates a section of one table, under its heading.
     pub fn of(id: impl Into<Text>, table: Table) -> Self {
         Self::new(id, table.title.clone()).with([table])
@@ -261,6 +312,13 @@ impl Section {
         Self { detail, ..self }
     }
 
+    fn tables(&self) -> impl Iterator<Item = &Table> {
+        self.blocks.iter().filter_map(|block| match block {
+            Block::Table(table) => Some(table),
+            _ => None,
+        })
+    }
+
     /// Returns the same section with these blocks; tables without rows are left out.
     #[must_use]
     pub fn with<B: Into<Block>>(mut self, blocks: impl IntoIterator<Item = B>) -> Self {
@@ -268,11 +326,19 @@ impl Section {
         let says_something = |block: &Block| match block {
             Block::Table(table) => !table.rows.is_empty(),
             Block::Chart(chart) => !chart.layers.is_empty(),
+            Block::Bars(bars) => !bars.bars.is_empty(),
+            Block::Cells(cells) => !cells.rows.is_empty(),
             Block::Text(text) => !text.is_empty(),
-            Block::Preformatted(lines) => !lines.is_empty(),
         };
         self.blocks.extend(blocks.filter(says_something));
         self
+    }
+}
+
+impl Block {
+    /// Returns whether it shows the legend of these cells.
+    pub(crate) fn explains(&self, cells: &Cells) -> bool {
+        matches!(self, Self::Cells(it) if it.kinds == cells.kinds)
     }
 }
 
@@ -285,6 +351,18 @@ impl From<Table> for Block {
 impl From<Chart> for Block {
     fn from(chart: Chart) -> Self {
         Self::Chart(chart)
+    }
+}
+
+impl From<Bars> for Block {
+    fn from(bars: Bars) -> Self {
+        Self::Bars(bars)
+    }
+}
+
+impl From<Cells> for Block {
+    fn from(cells: Cells) -> Self {
+        Self::Cells(cells)
     }
 }
 

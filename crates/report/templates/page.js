@@ -41,7 +41,9 @@
   }
   const percent = (share) => {
     const value = share * 100;
-    return `${fixed(value, value >= 9.95 ? 0 : 1).replace(/\.0$/, "")} %`;
+    const size = Math.abs(value);
+    if (size >= 999.5) return `${threeDigits(value)} %`;
+    return `${fixed(value, size >= 9.95 ? 0 : 1).replace(/\.0$/, "")} %`;
   };
   function small(value) {
     const places = Math.min(9, Math.max(2, 1 - Math.floor(Math.log10(Math.abs(value)))));
@@ -50,7 +52,8 @@
   function written(value, measure) {
     switch (measure) {
       case "c": return value !== 0 && Math.abs(value) < 0.1 ? small(value) : threeDigits(value);
-      case "r": return `${threeDigits(value)}×`;
+      case "r":
+        return `${value !== 0 && Math.abs(value) < 1 ? fixed(value, 3) : threeDigits(value)}×`;
       case "q": return value >= 1000 ? `${threeDigits(value)}:1` : `${value.toFixed(2)}:1`;
       case "b":
         return scaled(Math.round(Math.max(value, 0)), 1024, 1024,

@@ -37,4 +37,4 @@ mod settings;
 
 pub use error::RunError;
 pub use prepare::{Prepared, disks, prepare};
-pub use settings::{DiskSetting, NoiseSetting, ScanMatrix, Settings};
+pub use settings::{DiskSetting, FormOptions, Noise, Profile, Settings, StorageOptions};

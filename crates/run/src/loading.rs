@@ -26,8 +26,13 @@ pub fn load(
     let phase = session.phase();
     let (start_ns, ()) = session.tick(|_| ())?;
     let (target, set_up_ns) = {
-        let mut progress =
-            LoadProgress { session, observer, block: spec.block, label: "", begin: None };
+        let mut progress = LoadProgress {
+            session,
+            observer,
+            block: spec.options.block_bytes,
+            label: "",
+            begin: None,
+        };
         progress.begin(if spec.reuse { "open the disks" } else { "set up the disks" });
         files.start();
         let target = (entry.open)(spec, &mut |loading| progress.show(loading))?;

@@ -3,24 +3,25 @@
 use std::collections::BTreeMap;
 
 use blockstone_base::database::TRANSACTIONS;
-use blockstone_base::load::Pacing;
 use blockstone_measure::Opening;
 use blockstone_record::Parameters as _;
 use blockstone_record::manifest::Manifest;
-use blockstone_record::parameters::{DiskParameter, RunParameters};
+use blockstone_record::parameters::{RunParameters, stored};
 use blockstone_servers::registry::Family;
 use blockstone_servers::without_password;
-use blockstone_workload::{Parameters, Population, checksum, order_entry};
+use blockstone_workload::{Population, checksum, order_entry};
+use serde_json::Value;
 
 use crate::prepare::Prepared;
 use crate::scan::Plan;
+use crate::settings::FormOptions;
 
 pub fn begin(prepared: &Prepared<'_>) -> Manifest {
     Opening {
         id: &prepared.settings.recording.id,
         verb: "run",
         argv: &prepared.settings.argv,
-        settings: parameters(prepared).settings(),
+        settings: settings(prepared),
         seed: prepared.parameters.seed,
         host: &prepared.host,
         target: &prepared.storage,
@@ -29,56 +30,56 @@ pub fn begin(prepared: &Prepared<'_>) -> Manifest {
     .manifest()
 }
 
-fn parameters(prepared: &Prepared<'_>) -> RunParameters {
-    let Prepared { settings, parameters, spec, entry, .. } = prepared;
-    let disks = spec.places.iter().map(|place| DiskParameter {
-        path: place.name.clone(),
-        failure_group: place.failure_group.clone(),
-    });
-    let (hotspot, think) = (parameters.hotspot, parameters.think);
-    let run = RunParameters {
+/// Returns the settings of the run: the target as requested, the options with defaults filled in,
+/// and the parameters of the workload. A setting without a value has no key.
+fn settings(prepared: &Prepared<'_>) -> BTreeMap<String, Value> {
+    let Prepared { parameters, spec, .. } = prepared;
+    let mut settings = stored(parameters);
+    // Later values override earlier ones: the target may hold more schemas than the sessions visit.
+    settings.extend(stored(spec));
+    settings.extend(stored(&form(prepared)));
+    settings.extend(stored(&prepared.settings.storage));
+    let mixes = matches!(parameters.population, Population::Mixed { .. })
+        && !parameters.order_entry
+        && !parameters.bulk_write;
+    let is_set = |name: &str, value: &Value| match name {
+        // The SLOB method is the ordinary form.
+        "profile" => value != "slob",
+        "update_pct" => mixes,
+        _ => !value.is_null(),
+    };
+    settings.retain(|name, value| is_set(name, value));
+    settings.extend(facts(prepared).settings());
+    settings
+}
+
+/// Returns the options of the form with what the plan of scans and the noise filled in.
+fn form(prepared: &Prepared<'_>) -> FormOptions {
+    let (plan, noise) = (prepared.scan.as_ref(), prepared.noise.as_ref());
+    FormOptions {
+        scan_multiblock: plan.map(|plan| plan.multiblock.clone()).filter(|sizes| !sizes.is_empty()),
+        scan_parallel: plan.map(|plan| plan.parallel.clone()),
+        scan_slots: plan.and_then(Plan::slots),
+        scan_row_cost_ns: plan.and_then(|plan| plan.direct).map(|(_, row_cost)| row_cost),
+        noise_area_bytes: noise.map(|noise| noise.area),
+        noise_write_bytes: noise.map(|noise| noise.write),
+        ..prepared.settings.form.clone()
+    }
+}
+
+/// Returns what follows from the options, or is known of the target.
+fn facts(prepared: &Prepared<'_>) -> RunParameters {
+    let Prepared { settings, parameters, scan, spec, entry, .. } = prepared;
+    RunParameters {
         target: Some(without_password(&settings.target)),
         in_process: Some(entry.family.in_process),
         durable_settings: Some(durable_settings(entry.family)),
-        disks: Some(disks.collect()),
-        block_bytes: Some(spec.block),
-        cache_bytes: Some(spec.cache),
-        page_cache_bytes: spec.page_cache,
-        io: spec.io.map(|io| io.name().to_owned()),
-        redundancy: Some(spec.redundancy.name().to_owned()),
-        allocation_unit_bytes: Some(spec.allocation_unit),
-        torn_protection: Some(spec.torn_protection.name().to_owned()),
-        redo_log_bytes: Some(spec.redo),
-        database_writers: Some(spec.writers),
-        link_bytes_per_s: settings.link_mb_per_s.map(|link| link * 1e6),
-        keep: Some(settings.keep),
-        reused: Some(spec.reuse),
-        schemas: Some(spec.schemas),
-        sessions: Some(spec.sessions),
-        rows_per_schema: Some(parameters.rows),
-        work_unit: Some(parameters.work_unit),
-        update_work_unit: Some(parameters.update_work_unit),
-        scan_pct: Some(parameters.scan_pct),
-        scan_rows: Some(parameters.scan_rows),
-        redo_stress: Some(spec.redo_stress.name().to_owned()),
-        obfuscate: Some(spec.obfuscate),
+        run_time_ns: parameters.loops.is_none().then_some(settings.run_time()),
         schedule_checksum: Some(format!("{:016x}", checksum(parameters))),
-        loops: parameters.loops,
-        run_time_ns: parameters.loops.is_none().then_some(settings.run_time),
-        hotspot_first_row: hotspot.map(|hotspot| hotspot.first),
-        hotspot_rows: hotspot.map(|hotspot| hotspot.rows),
-        hotspot_every: hotspot.map(|hotspot| hotspot.every.0),
-        hot_schema_every: parameters.hot_schema.map(|every| every.0),
-        think_ns_min: think.map(|think| think.min),
-        think_ns_max: think.map(|think| think.max),
-        think_every: think.map(|think| think.every.0),
-        rate_per_s: match parameters.pacing {
-            Pacing::Open { rate_per_s, .. } => Some(rate_per_s),
-            Pacing::Closed => None,
-        },
+        transaction_pct: parameters.order_entry.then(shares),
+        scan_bytes: scan.as_ref().map(|plan| plan.bytes(spec.options.block_bytes)),
         ..RunParameters::default()
-    };
-    of_form(prepared, of_population(parameters, run))
+    }
 }
 
 fn durable_settings(family: &Family) -> BTreeMap<String, Vec<String>> {
@@ -87,47 +88,57 @@ fn durable_settings(family: &Family) -> BTreeMap<String, Vec<String>> {
     settings.map(|&(name, values)| (name.to_owned(), owned(values))).collect()
 }
 
-fn of_population(parameters: &Parameters, run: RunParameters) -> RunParameters {
-    match parameters.population {
-        Population::Mixed { threads, .. } => {
-            let mixes = !parameters.order_entry && !parameters.bulk_write;
-            let update_pct = mixes.then_some(parameters.update_pct);
-            RunParameters { threads: Some(threads), update_pct, ..run }
-        }
-        Population::Apart { readers, writers } => {
-            RunParameters { readers: Some(readers), writers: Some(writers), ..run }
-        }
-        Population::Scanning { .. } => run,
-    }
-}
-
 /// Returns how many of 100 transactions of order entry are of each kind.
 fn shares() -> BTreeMap<String, u32> {
     TRANSACTIONS.iter().map(|&name| name.to_owned()).zip(order_entry::SHARES).collect()
 }
 
-/// Adds the parameters of order entry, of a matrix of scans and of noise alongside the sessions.
-fn of_form(prepared: &Prepared<'_>, run: RunParameters) -> RunParameters {
-    let (plan, noise) = (prepared.scan.as_ref(), prepared.noise.as_ref());
-    let Parameters { order_entry, bulk_write, .. } = prepared.parameters;
-    let profile = match (order_entry, bulk_write) {
-        _ if plan.is_some() => Some("scan"),
-        (true, _) => Some("oltp"),
-        (false, true) => Some("bulk-write"),
-        (false, false) => None,
-    };
-    RunParameters {
-        profile: profile.map(str::to_owned),
-        transaction_pct: order_entry.then(shares),
-        scan_multiblock: plan.map(|plan| plan.multiblock.clone()).filter(|sizes| !sizes.is_empty()),
-        scan_parallel: plan.map(|plan| plan.parallel.clone()),
-        scan_slots: plan.and_then(Plan::slots),
-        scan_row_cost_ns: plan.and_then(|plan| plan.direct).map(|(_, row_cost)| row_cost),
-        scan_bytes: plan.map(|plan| plan.bytes(prepared.spec.block)),
-        noise_writers: noise.map(|noise| noise.writers),
-        noise_area_bytes: noise.map(|noise| noise.area),
-        noise_write_bytes: noise.map(|noise| noise.write),
-        noise_mode: noise.map(|noise| noise.mode.name().to_owned()),
-        ..run
+#[cfg(test)]
+mod tests {
+    use blockstone_base::units::Nanos;
+    use blockstone_servers::TargetSpec;
+    use blockstone_workload::noise::NoiseMode;
+    use blockstone_workload::{Every, Hotspot, Parameters, Think};
+
+    use super::*;
+    use crate::settings::{Noise, StorageOptions};
+
+    /// Parameters that are no options: they follow from these, or are known of the target.
+    const FACTS: [&str; 11] = [
+        "target",
+        "in_process",
+        "run_time_ns",
+        "schedule_checksum",
+        "transaction_pct",
+        "scan_bytes",
+        "server",
+        "server_settings",
+        "durable_settings",
+        "plans",
+        "plans_after",
+    ];
+
+    #[test]
+    fn what_is_read_of_a_run_is_stored_under_that_name() {
+        let every = Every(3);
+        let parameters = Parameters {
+            population: Population::Apart { readers: 1, writers: 1 },
+            hotspot: Some(Hotspot { first: 1, rows: 2, every }),
+            think: Some(Think { min: Nanos(1), max: Nanos(2), every }),
+            ..Parameters::default()
+        };
+        let noise = Some(Noise { mode: NoiseMode::Redo, writers: 1 });
+        let form = FormOptions { noise, ..FormOptions::default() };
+        let mut all = stored(&parameters);
+        all.extend(stored(&TargetSpec::default()));
+        all.extend(stored(&form));
+        all.extend(stored(&StorageOptions::default()));
+        for name in RunParameters::NAMES.iter().filter(|name| !FACTS.contains(name)) {
+            assert!(all.contains_key(*name), "no option is stored as {name}");
+        }
+        let keys = ["hotspot_first_row", "hotspot_every", "think_ns_max", "hot_schema_every"];
+        for key in keys.into_iter().chain(["noise_mode", "noise_writers", "keep", "reused"]) {
+            assert!(all.contains_key(key), "{key}: earlier recordings have it");
+        }
     }
 }

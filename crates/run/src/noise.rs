@@ -26,4 +26,4 @@ mod settings;
 
 pub use error::NoiseError;
 pub use prepare::{Prepared, prepare};
-pub use settings::Settings;
+pub use settings::{NoiseOptions, Settings};

@@ -9,6 +9,7 @@ use blockstone_base::Capability;
 use blockstone_base::identity::{DirectIo, Host, PathKind, StorageTarget};
 use blockstone_base::rng;
 use blockstone_base::units::Bytes;
+use blockstone_measure::capability::MissingCapability;
 use blockstone_measure::claim::{self, ClaimError, Device};
 use blockstone_measure::{capability, scratch};
 use blockstone_record::manifest::NamedCapability;
@@ -23,7 +24,7 @@ use blockstone_workload::{Defaults, Parameters, Scale};
 use crate::error::RunError;
 use crate::files::Files;
 use crate::noise::beside;
-use crate::settings::{DiskSetting, Settings};
+use crate::settings::{DiskSetting, Profile, Settings};
 use crate::{reuse, scan};
 
 /// Default number of schemas, and of sessions on each.
@@ -102,17 +103,17 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, RunError> {
         .collect::<Result<_, _>>()?;
     let kept = kept(settings, entry, &surveys)?;
     if kept.is_none() {
-        if settings.accept_loss {
+        if settings.database.accept_loss {
             return Err(RunError::NoLoss);
         }
         check_disks(settings, &surveys)?;
     }
-    if settings.run_time.get() == 0 && settings.wanted.loops.is_none() {
+    if settings.run_time().get() == 0 && settings.wanted.loops.is_none() {
         return Err(RunError::NoTime);
     }
     let scan = scan_plan(settings, entry, &surveys)?;
     let parameters = match &scan {
-        Some(plan) => plan.parameters(settings.block),
+        Some(plan) => plan.parameters(settings.database.block_bytes),
         None => method(settings, &surveys, kept.as_ref())?,
     };
     let mut files = Files::new(settings.recording.id.bytes().fold(0, |id, byte| {
@@ -120,7 +121,7 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, RunError> {
         rng::mix(id ^ u64::from(byte))
     }));
     let mut spec = target_spec(settings, &parameters, &surveys, kept.is_some(), &mut files);
-    spec.io = io(settings, entry, &spec);
+    spec.options.io = io(settings, entry, &spec);
     let own = io_settings(settings, entry, &spec)?;
     let read_size = scan.as_ref().and_then(|plan| plan.setting);
     let read_size = read_size.map(|(name, blocks)| (name.to_owned(), blocks.to_string()));
@@ -185,7 +186,11 @@ fn method(
     surveys: &[StorageTarget],
     kept: Option<&Kept>,
 ) -> Result<Parameters, RunError> {
-    let usual = if settings.bulk_write { POPULATION_OF_BULK_WRITES } else { POPULATION };
+    let profile = settings.form.profile;
+    let usual = match profile {
+        Profile::BulkWrite => POPULATION_OF_BULK_WRITES,
+        Profile::Slob | Profile::Oltp | Profile::Scan => POPULATION,
+    };
     let (defaults, seed) = if let Some(kept) = kept {
         let population = (kept.schemas, usual.1);
         (Defaults { population, scale: Scale::Blocks(kept.rows) }, kept.seed)
@@ -194,9 +199,12 @@ fn method(
         let scale = default_scale(settings, surveys, population.schemas());
         (Defaults { population: usual, scale }, settings.seed)
     };
-    let parameters = settings.wanted.settle(defaults, settings.block, seed)?;
-    let Settings { order_entry, bulk_write, .. } = *settings;
-    let parameters = Parameters { order_entry, bulk_write, ..parameters };
+    let parameters = settings.wanted.settle(defaults, settings.database.block_bytes, seed)?;
+    let parameters = Parameters {
+        order_entry: profile == Profile::Oltp,
+        bulk_write: profile == Profile::BulkWrite,
+        ..parameters
+    };
     parameters.check()?;
     Ok(parameters)
 }
@@ -206,23 +214,24 @@ fn scan_plan(
     entry: &Entry,
     surveys: &[StorageTarget],
 ) -> Result<Option<scan::Plan>, RunError> {
-    let Some(matrix) = &settings.scan else { return Ok(None) };
+    if settings.form.profile != Profile::Scan {
+        return Ok(None);
+    }
     let most = scan::SIZE.min(Bytes(room(settings, surveys)));
-    let size = settings.wanted.scan_size.unwrap_or(Scale::Bytes(most));
+    let size = settings.wanted.scan_rows.unwrap_or(Scale::Bytes(most));
     let seed = settings.wanted.seed.unwrap_or(settings.seed);
     let spec = TargetSpec {
         address: registry::parts(&settings.target).1.to_owned(),
         programs: settings.programs.clone(),
-        block: settings.block,
-        cache: settings.cache,
+        options: settings.database.clone(),
         ..TargetSpec::default()
     };
-    scan::Plan::new(matrix, entry, size, &spec, seed).map(Some)
+    scan::Plan::new(&settings.form, entry, size, &spec, seed).map(Some)
 }
 
 impl Prepared<'_> {
-    /// Returns a message for the first of `required` that is degraded; `None` if all are available.
-    pub fn missing(&self, required: &[String]) -> Result<Option<String>, RunError> {
+    /// Returns the first of `required` that is degraded; `None` if all are available.
+    pub fn missing(&self, required: &[String]) -> Result<Option<MissingCapability>, RunError> {
         Ok(capability::missing(&self.capabilities, required)?)
     }
 
@@ -254,7 +263,7 @@ fn check_disks(settings: &Settings, surveys: &[StorageTarget]) -> Result<(), Run
 
 /// Returns how much space the data may take without `--scale`.
 fn room(settings: &Settings, surveys: &[StorageTarget]) -> u64 {
-    free_bytes(surveys) / FREE_SHARE / settings.redundancy.copies() as u64
+    free_bytes(surveys) / FREE_SHARE / settings.database.redundancy.copies() as u64
 }
 
 /// Returns a scale that leaves most of the free space free.
@@ -280,7 +289,11 @@ fn check_data(
     spec: &TargetSpec,
     surveys: &[StorageTarget],
 ) -> Result<(), RunError> {
-    let row = settings.block.get().saturating_mul(settings.redundancy.copies() as u64);
+    let row = settings
+        .database
+        .block_bytes
+        .get()
+        .saturating_mul(settings.database.redundancy.copies() as u64);
     let copied = spec.rows.saturating_mul(spec.copies.into());
     let of_schema = spec.rows.saturating_add(spec.scan_rows).saturating_add(copied);
     let rows = u64::from(spec.schemas).saturating_mul(of_schema);
@@ -321,8 +334,9 @@ fn check_space(
 
 /// Returns a size with which log switches are neither rare nor constant.
 fn redo_size(settings: &Settings, parameters: &Parameters) -> Bytes {
-    let blocks = u64::from(parameters.population.schemas()).saturating_mul(parameters.rows);
-    let share = blocks.saturating_mul(settings.block.get()) / REDO_SHARE;
+    let blocks =
+        u64::from(parameters.population.schemas()).saturating_mul(parameters.rows_per_schema);
+    let share = blocks.saturating_mul(settings.database.block_bytes.get()) / REDO_SHARE;
     let (least, most) = REDO_LIMITS;
     let mib = Bytes::mib(1).get();
     Bytes(share / mib * mib).clamp(least, most)
@@ -345,29 +359,22 @@ fn target_spec(
         let name = disk.path.display().to_string();
         Place { path, name, failure_group: disk.failure_group.clone() }
     });
+    let mut options = settings.database.clone();
+    options.redo_log_bytes.get_or_insert_with(|| redo_size(settings, parameters));
     TargetSpec {
         places: places.collect(),
         schemas: parameters.population.schemas(),
-        rows: parameters.rows,
+        rows: parameters.rows_per_schema,
         scan_rows: if parameters.scan_pct > 0 { parameters.scan_rows } else { 0 },
         order_rows: parameters.order_rows(),
         copies: parameters.copies(),
         sessions: parameters.population.sessions(),
         work_unit: parameters.most_rows(),
-        block: settings.block,
+        options,
         redo_stress: settings.wanted.redo_stress.unwrap_or(RedoStress::Lite),
         obfuscate: settings.wanted.obfuscate.unwrap_or(1.0),
-        cache: settings.cache,
-        page_cache: settings.page_cache,
-        redundancy: settings.redundancy,
-        allocation_unit: settings.allocation_unit,
-        torn_protection: settings.torn_protection,
-        redo: settings.redo.unwrap_or_else(|| redo_size(settings, parameters)),
-        writers: settings.database_writers,
-        io: settings.io,
         seed: parameters.seed,
         reuse: false,
-        accept_loss: settings.accept_loss,
         address: registry::parts(&settings.target).1.to_owned(),
         settings: settings.target_settings.clone(),
         programs: settings.programs.clone(),
@@ -388,8 +395,8 @@ fn capabilities(surveys: &[StorageTarget]) -> Vec<NamedCapability> {
 /// Returns how the database reads and writes: as requested, or in the way that makes a bound on its
 /// page cache tight, if the path supports that.
 fn io(settings: &Settings, entry: &Entry, spec: &TargetSpec) -> Option<Io> {
-    let bounded = settings.page_cache.and(entry.family.io_bounded);
-    settings.io.or(bounded.filter(|&io| (entry.family.io)(io, spec).is_ok()))
+    let bounded = settings.database.page_cache_bytes.and(entry.family.io_bounded);
+    settings.database.io.or(bounded.filter(|&io| (entry.family.io)(io, spec).is_ok()))
 }
 
 /// Returns the database settings for this kind of I/O; empty without one.
@@ -398,7 +405,7 @@ fn io_settings(
     entry: &Entry,
     spec: &TargetSpec,
 ) -> Result<Vec<(String, String)>, RunError> {
-    let Some(io) = spec.io else { return Ok(Vec::new()) };
+    let Some(io) = spec.options.io else { return Ok(Vec::new()) };
     (entry.family.io)(io, spec).map_err(|refused| {
         let target = without_password(&settings.target);
         RunError::Io { io: io.name(), target, refused }
@@ -407,7 +414,7 @@ fn io_settings(
 
 /// Fails if the bound would have no effect, or is too tight.
 fn check_page_cache(entry: &Entry, spec: &TargetSpec) -> Result<(), RunError> {
-    let Some(most) = spec.page_cache else { return Ok(()) };
+    let Some(most) = spec.options.page_cache_bytes else { return Ok(()) };
     let refused = |why: String, hint| {
         Err(RunError::PageCache { target: entry.family.name.to_owned(), why, hint })
     };
@@ -430,7 +437,7 @@ fn check_page_cache(entry: &Entry, spec: &TargetSpec) -> Result<(), RunError> {
 /// group.
 fn check_memory(entry: &Entry, spec: &TargetSpec, available: Option<u64>) -> Result<(), RunError> {
     let is_here = entry.family.in_process || spec.address == SCRATCH;
-    let cache = if is_here && entry.takes_space { spec.cache.get() } else { 0 };
+    let cache = if is_here && entry.takes_space { spec.options.cache_bytes.get() } else { 0 };
     let sessions = u64::from(spec.sessions) * SESSION_BYTES;
     let needed = Bytes(OWN_BYTES + sessions + cache);
     match available.map(Bytes) {

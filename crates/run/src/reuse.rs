@@ -31,14 +31,18 @@ fn holds(device: &Path) -> bool {
 /// Adapts `spec` to the kept data. Fails when an option requests something else.
 pub fn adapt(spec: &mut TargetSpec, settings: &Settings, kept: &Kept) -> Result<(), RunError> {
     let wanted = &settings.wanted;
-    let redo = settings.redo.unwrap_or(kept.redo);
+    let redo = settings.database.redo_log_bytes.unwrap_or(kept.redo);
     let obfuscate = wanted.obfuscate.unwrap_or(kept.obfuscate);
     let scans = if spec.scan_rows == 0 { kept.scan_rows } else { spec.scan_rows };
     let sizes = |bytes: Bytes| bytes.to_string();
     let pairs = [
-        ("--block-size", sizes(kept.block), sizes(spec.block)),
-        ("--redundancy", kept.redundancy.name().into(), spec.redundancy.name().into()),
-        ("--allocation-unit", sizes(kept.allocation_unit), sizes(spec.allocation_unit)),
+        ("--block-size", sizes(kept.block), sizes(spec.options.block_bytes)),
+        ("--redundancy", kept.redundancy.name().into(), spec.options.redundancy.name().into()),
+        (
+            "--allocation-unit",
+            sizes(kept.allocation_unit),
+            sizes(spec.options.allocation_unit_bytes),
+        ),
         ("--redo-size", sizes(kept.redo), sizes(redo)),
         ("--scale", kept.rows.to_string(), spec.rows.to_string()),
         ("--scan-size", kept.scan_rows.to_string(), scans.to_string()),
@@ -60,9 +64,9 @@ pub fn adapt(spec: &mut TargetSpec, settings: &Settings, kept: &Kept) -> Result<
         schemas: kept.schemas,
         scan_rows: kept.scan_rows,
         obfuscate: kept.obfuscate,
-        redo: kept.redo,
         reuse: true,
         ..spec.clone()
     };
+    spec.options.redo_log_bytes = Some(kept.redo);
     Ok(())
 }

@@ -78,7 +78,7 @@ impl Prepared<'_> {
             (Ok(()), None) => End::Complete,
             (Err(error), None) => End::failed(&error),
         };
-        if self.settings.keep && end == End::Complete {
+        if self.settings.storage.keep && end == End::Complete {
             for kept in self.files.keep()? {
                 observer.note(&format!("kept {}", kept.display()));
             }
@@ -186,7 +186,7 @@ impl Prepared<'_> {
 
     fn load<'a>(&self, context: RunContext<'a>, parameters: &'a Parameters) -> Load<'a> {
         let RunContext { target, teller } = context;
-        let (run_time, block) = (self.settings.run_time, self.spec.block);
+        let (run_time, block) = (self.settings.run_time(), self.spec.options.block_bytes);
         Load { target, parameters, run_time, block, teller }
     }
 

@@ -12,7 +12,7 @@ use blockstone_workload::{Parameters, Population, Scale};
 
 use crate::error::RunError;
 use crate::hold::Step;
-use crate::settings::ScanMatrix;
+use crate::settings::FormOptions;
 
 /// Largest table unless a size is requested.
 pub const SIZE: Bytes = Bytes::gib(1);
@@ -24,7 +24,7 @@ const ALIGNED: Bytes = Bytes::mib(1);
 const ROWS: u64 = 64;
 /// Longest time that evaluating a row may take.
 const ROW_COST_MAX: Nanos = Nanos::millis(10);
-/// Most reads outstanding over all sessions: each takes a thread.
+/// Maximum number of reads outstanding over all sessions: each takes a thread.
 const OUTSTANDING: u64 = 4096;
 /// Default number of reads that a session keeps outstanding past the buffer cache.
 const SLOTS: u32 = 2;
@@ -32,7 +32,7 @@ const SLOTS: u32 = 2;
 const PART: Bytes = Bytes::mib(16);
 /// Such a part is also larger than this share of the cache: PostgreSQL keeps a smaller table in it.
 const CACHE_SHARE: u64 = 4;
-/// Most parts for each session.
+/// Maximum number of parts for each session.
 const PARTS: u64 = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,20 +54,20 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Creates the plan for `matrix` over a table of `size` on a target of `spec`. Fails when the
+    /// Creates the plan for a matrix over a table of `size` on a target of `spec`. Fails when the
     /// matrix names something that cannot be measured.
     pub fn new(
-        matrix: &ScanMatrix,
+        form: &FormOptions,
         entry: &Entry,
         size: Scale,
         spec: &TargetSpec,
         seed: u64,
     ) -> Result<Self, RunError> {
         let name = || entry.name.to_owned();
-        let sessions = matrix.parallel.iter().copied().max().unwrap_or(1).max(1);
+        let sessions = form.parallel().iter().copied().max().unwrap_or(1).max(1);
         match (entry.scans)(spec)? {
             Scans::Never => Err(RunError::NoScan { target: name() }),
-            Scans::Direct => Self::direct(matrix, size, spec.block, seed),
+            Scans::Direct => Self::direct(form, size, spec.options.block_bytes, seed),
             Scans::Statement(read_size) => {
                 let refused = |option, why: &str, hint| RunError::ScanOption {
                     target: name(),
@@ -75,36 +75,42 @@ impl Plan {
                     why: why.to_owned(),
                     hint,
                 };
-                if matrix.slots.is_some() {
+                if form.scan_slots.is_some() {
                     let why = "the database decides how many reads it keeps in flight";
                     return Err(refused("--slots", why, "omit --slots, or use --target instance"));
                 }
-                if matrix.row_cost.is_some() {
+                if form.scan_row_cost_ns.is_some() {
                     let why = "its rows cost what they cost, which is measured";
                     let hint = "omit --row-cost, or use --target instance";
                     return Err(refused("--row-cost", why, hint));
                 }
                 let (most, setting) = match read_size {
                     ReadSize::Most { blocks, allowed_by } => (blocks, allowed_by),
-                    ReadSize::Fixed(why) if matrix.multiblock.is_some() => {
+                    ReadSize::Fixed(why) if form.scan_multiblock.is_some() => {
                         let hint = "omit --multiblock, or use --target instance";
                         return Err(refused("--multiblock", &why, hint));
                     }
                     ReadSize::Fixed(_) => (0, None),
                 };
                 let usual = || usual(most).filter(|&blocks| blocks > 0);
-                let multiblock = matrix.multiblock.clone().unwrap_or_else(|| usual().collect());
-                check(&multiblock, matrix, most.max(1), spec.block)?;
+                let multiblock = form.scan_multiblock.clone().unwrap_or_else(|| usual().collect());
+                check(&multiblock, form, most.max(1), spec.options.block_bytes)?;
                 let largest = multiblock.iter().copied().max().unwrap_or(1);
-                let blocks = size.blocks(spec.block) / u64::from(sessions);
-                let share = Bytes(spec.cache.get() / CACHE_SHARE + ALIGNED.get());
-                let wanted = PART.max(share).get() / spec.block.get();
+                let blocks = size.blocks(spec.options.block_bytes) / u64::from(sessions);
+                let share = Bytes(spec.options.cache_bytes.get() / CACHE_SHARE + ALIGNED.get());
+                let wanted = PART.max(share).get() / spec.options.block_bytes.get();
                 // Each session has the same number of parts, so that no two scan the same one.
                 let parts = (blocks / wanted.max(1)).clamp(1, PARTS);
-                let part = checked_part(blocks / parts, largest, size, sessions, spec.block)?;
+                let part = checked_part(
+                    blocks / parts,
+                    largest,
+                    size,
+                    sessions,
+                    spec.options.block_bytes,
+                )?;
                 Ok(Self {
                     multiblock,
-                    parallel: matrix.parallel.clone(),
+                    parallel: form.parallel().to_vec(),
                     direct: None,
                     setting: setting.map(|setting| (setting, largest)),
                     schemas: sessions.saturating_mul(parts as u32),
@@ -115,12 +121,12 @@ impl Plan {
         }
     }
 
-    fn direct(matrix: &ScanMatrix, size: Scale, block: Bytes, seed: u64) -> Result<Self, RunError> {
+    fn direct(form: &FormOptions, size: Scale, block: Bytes, seed: u64) -> Result<Self, RunError> {
         let most = (SCAN_READ_MAX.get() / block.get()).max(1) as u32;
-        let multiblock = matrix.multiblock.clone().unwrap_or_else(|| usual(most).collect());
-        check(&multiblock, matrix, most, block)?;
-        let slots = matrix.slots.unwrap_or(SLOTS);
-        let sessions = matrix.parallel.iter().copied().max().unwrap_or(1);
+        let multiblock = form.scan_multiblock.clone().unwrap_or_else(|| usual(most).collect());
+        check(&multiblock, form, most, block)?;
+        let slots = form.scan_slots.unwrap_or(SLOTS);
+        let sessions = form.parallel().iter().copied().max().unwrap_or(1);
         let outstanding = u64::from(slots) * u64::from(sessions);
         if slots == 0 || outstanding > OUTSTANDING {
             return Err(RunError::Matrix {
@@ -132,7 +138,7 @@ impl Plan {
         let blocks = size.blocks(block) / u64::from(sessions);
         let largest = multiblock.iter().copied().max().unwrap_or(1);
         let part = checked_part(blocks, largest * slots, size, sessions, block)?;
-        let row_cost = matrix.row_cost.unwrap_or(Nanos(0));
+        let row_cost = form.scan_row_cost_ns.unwrap_or(Nanos(0));
         if row_cost > ROW_COST_MAX {
             return Err(RunError::Matrix {
                 what: format!("--row-cost {row_cost}"),
@@ -140,7 +146,7 @@ impl Plan {
                 hint: "counting the rows of an 8K block takes 5us to 50us",
             });
         }
-        let parallel = matrix.parallel.clone();
+        let parallel = form.parallel().to_vec();
         let direct = Some((slots, row_cost));
         Ok(Self { multiblock, parallel, direct, setting: None, schemas: sessions, part, seed })
     }
@@ -168,7 +174,7 @@ impl Plan {
         };
         Parameters {
             population: Population::Scanning { sessions: parallel, schemas: self.schemas },
-            rows: ROWS.max(ALIGNED.get() / block.get()),
+            rows_per_schema: ROWS.max(ALIGNED.get() / block.get()),
             work_unit: 1,
             update_work_unit: 1,
             update_pct: 0,
@@ -197,13 +203,13 @@ impl Plan {
                 op: Op::Read,
                 read_pct: None,
                 access: Access::Sequential,
-                block_bytes: u64::from(multiblock.unwrap_or(1)) * spec.block.get(),
+                block_bytes: u64::from(multiblock.unwrap_or(1)) * spec.options.block_bytes.get(),
                 workers: parallel,
                 depth_per_worker: self.slots().unwrap_or(1),
-                span_bytes: self.bytes(spec.block).get(),
+                span_bytes: self.bytes(spec.options.block_bytes).get(),
                 offset_bytes: 0,
                 sync: None,
-                direct: spec.io != Some(Io::Buffered) && self.direct.is_some(),
+                direct: spec.options.io != Some(Io::Buffered) && self.direct.is_some(),
                 pacing: Pacing::Closed,
                 seed: self.seed,
             };
@@ -214,7 +220,7 @@ impl Plan {
                 load: Some(load),
                 noise: None,
             };
-            (self.point(multiblock, parallel, spec.block), step)
+            (self.point(multiblock, parallel, spec.options.block_bytes), step)
         };
         grid.map(point).collect()
     }
@@ -247,10 +253,10 @@ fn checked_part(
     Ok(part)
 }
 
-fn check(multiblock: &[u32], matrix: &ScanMatrix, most: u32, block: Bytes) -> Result<(), RunError> {
+fn check(multiblock: &[u32], form: &FormOptions, most: u32, block: Bytes) -> Result<(), RunError> {
     let lists = [
         ("--multiblock", multiblock, "write it as in --multiblock 4,8,16"),
-        ("--parallel", &matrix.parallel, "write it as in --parallel 1,16"),
+        ("--parallel", form.parallel(), "write it as in --parallel 1,16"),
     ];
     for (option, list, hint) in lists {
         let text: Vec<String> = list.iter().map(ToString::to_string).collect();
@@ -258,7 +264,7 @@ fn check(multiblock: &[u32], matrix: &ScanMatrix, most: u32, block: Bytes) -> Re
             let (what, why) = (format!("{option} {}", text.join(",")), why.to_owned());
             Err(RunError::Matrix { what, why, hint })
         };
-        let is_free = option == "--multiblock" && matrix.multiblock.is_none();
+        let is_free = option == "--multiblock" && form.scan_multiblock.is_none();
         if list.is_empty() && !is_free || list.contains(&0) {
             return refuse("nothing would be read");
         }
@@ -281,22 +287,29 @@ fn check(multiblock: &[u32], matrix: &ScanMatrix, most: u32, block: Bytes) -> Re
 
 #[cfg(test)]
 mod tests {
-    use blockstone_servers::registry;
+    use blockstone_servers::{DatabaseOptions, registry};
+
+    use blockstone_base::hint::Hint as _;
 
     use super::*;
 
     const BLOCK: Bytes = Bytes::kib(8);
 
-    fn matrix(multiblock: &[u32], parallel: &[u32], slots: u32) -> ScanMatrix {
-        let multiblock = (!multiblock.is_empty()).then(|| multiblock.to_vec());
-        ScanMatrix { multiblock, parallel: parallel.to_vec(), slots: Some(slots), row_cost: None }
+    fn matrix(multiblock: &[u32], parallel: &[u32], slots: u32) -> FormOptions {
+        FormOptions {
+            scan_multiblock: (!multiblock.is_empty()).then(|| multiblock.to_vec()),
+            scan_parallel: Some(parallel.to_vec()),
+            scan_slots: Some(slots),
+            ..FormOptions::default()
+        }
     }
 
     fn spec(block: Bytes) -> TargetSpec {
-        TargetSpec { block, ..TargetSpec::default() }
+        let options = DatabaseOptions { block_bytes: block, ..DatabaseOptions::default() };
+        TargetSpec { options, ..TargetSpec::default() }
     }
 
-    fn plan(matrix: &ScanMatrix, size: Bytes) -> Result<Plan, RunError> {
+    fn plan(matrix: &FormOptions, size: Bytes) -> Result<Plan, RunError> {
         let instance = registry::find("instance").unwrap();
         Plan::new(matrix, instance, Scale::Bytes(size), &spec(BLOCK), 1)
     }
@@ -304,15 +317,18 @@ mod tests {
     #[test]
     fn every_size_meets_every_number_of_sessions_on_one_load() {
         let plan = plan(&matrix(&[4, 128], &[1, 16], 2), Bytes::gib(1)).unwrap();
-        let spec = TargetSpec { block: BLOCK, ..TargetSpec::default() };
-        let points = plan.points(&spec, "instance");
+        let points = plan.points(&spec(BLOCK), "instance");
         let labels: Vec<&str> = points.iter().map(|(_, step)| step.label.as_str()).collect();
         assert_eq!(labels, ["scan/m4p1", "scan/m128p1", "scan/m4p16", "scan/m128p16"]);
         for (parameters, step) in &points {
             parameters.check().unwrap();
             assert_eq!(parameters.population.schemas(), 16);
             assert_eq!(parameters.scan_rows, 8192);
-            assert_eq!(parameters.rows * BLOCK.get() % (1 << 20), 0, "reads keep to units");
+            assert_eq!(
+                parameters.rows_per_schema * BLOCK.get() % (1 << 20),
+                0,
+                "reads keep to units"
+            );
             assert_eq!(step.load.as_ref().unwrap().span_bytes, 1 << 30);
         }
         assert_eq!(points[3].1.load.as_ref().unwrap().in_flight(), 32);
@@ -345,25 +361,25 @@ mod tests {
             (matrix(&[4], &[1024], 8), gib, "not 8192"),
             (matrix(&[128], &[16], 2), Bytes::mib(16), "each has less than the 2 MiB"),
         ];
-        let slow = ScanMatrix { row_cost: Some(Nanos::millis(11)), ..matrix(&[4], &[1], 2) };
+        let slow =
+            FormOptions { scan_row_cost_ns: Some(Nanos::millis(11)), ..matrix(&[4], &[1], 2) };
         let cases = cases.into_iter().chain([(slow, gib, "--row-cost 11 ms")]);
         for (matrix, size, expected) in cases {
-            let error = plan(&matrix, size).unwrap_err().to_string();
+            let error = plan(&matrix, size).unwrap_err().told();
             assert!(error.contains(expected) && error.contains("\nhint: "), "{error}");
         }
         let null = registry::find("null").unwrap();
         let refused = Plan::new(&matrix(&[4], &[1], 2), null, Scale::Bytes(gib), &spec(BLOCK), 1);
-        assert!(refused.unwrap_err().to_string().contains("scan null: this target has no rows"));
+        assert!(refused.unwrap_err().told().contains("scan null: this target has no rows"));
     }
 
     #[test]
     fn statements_scan_parts_of_their_own_and_choose_no_reads() {
         let sqlite = registry::find("sqlite").unwrap();
-        let plan = |matrix: &ScanMatrix| {
+        let plan = |matrix: &FormOptions| {
             Plan::new(matrix, sqlite, Scale::Bytes(Bytes::gib(1)), &spec(BLOCK), 1)
         };
-        let free =
-            ScanMatrix { multiblock: None, parallel: vec![1, 4], slots: None, row_cost: None };
+        let free = FormOptions { scan_parallel: Some(vec![1, 4]), ..FormOptions::default() };
         let points = plan(&free).unwrap().points(&spec(BLOCK), "sqlite");
         let labels: Vec<&str> = points.iter().map(|(_, step)| step.label.as_str()).collect();
         assert_eq!(labels, ["scan/p1", "scan/p4"]);
@@ -373,11 +389,11 @@ mod tests {
         let bytes = parameters.scan_rows * BLOCK.get();
         assert!(bytes > Bytes::mib(32).get(), "a quarter of the cache is less: {bytes}");
         for (matrix, option) in [
-            (ScanMatrix { slots: Some(2), ..free.clone() }, "--slots"),
-            (ScanMatrix { row_cost: Some(Nanos(9)), ..free.clone() }, "--row-cost"),
-            (ScanMatrix { multiblock: Some(vec![4]), ..free.clone() }, "--multiblock"),
+            (FormOptions { scan_slots: Some(2), ..free.clone() }, "--slots"),
+            (FormOptions { scan_row_cost_ns: Some(Nanos(9)), ..free.clone() }, "--row-cost"),
+            (FormOptions { scan_multiblock: Some(vec![4]), ..free.clone() }, "--multiblock"),
         ] {
-            let error = plan(&matrix).unwrap_err().to_string();
+            let error = plan(&matrix).unwrap_err().told();
             assert!(error.contains(option) && error.contains("\nhint: "), "{error}");
         }
     }

@@ -1,12 +1,15 @@
-//! The user's settings.
+//! The user's settings: options from the command line, and everything around them.
 
 use std::path::PathBuf;
 
-use blockstone_base::units::{Bytes, Nanos};
+use blockstone_base::units::Nanos;
 use blockstone_record::RunDir;
-use blockstone_servers::{Io, Redundancy, TornProtection};
+use blockstone_servers::DatabaseOptions;
 use blockstone_workload::Wanted;
-use blockstone_workload::noise::NoiseMode;
+
+mod options;
+
+pub use options::{FormOptions, Noise, Profile, StorageOptions};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -18,35 +21,11 @@ pub struct Settings {
     pub target: String,
     pub target_settings: Vec<(String, String)>,
     pub programs: Option<PathBuf>,
+    pub form: FormOptions,
     /// Requested parameters; those not given get defaults that suit the storage.
     pub wanted: Wanted,
-    /// Length of a window, unless a number of loops ends it.
-    pub run_time: Nanos,
-    /// Whether to send transactions of order entry instead of single statements.
-    pub order_entry: bool,
-    /// Whether to create tables from existing rows instead of sending single statements.
-    pub bulk_write: bool,
-    /// The direct-path matrix to measure instead of `wanted`.
-    pub scan: Option<ScanMatrix>,
-    /// Noise writers, in a second window.
-    pub noise: Option<NoiseSetting>,
-    pub block: Bytes,
-    pub cache: Bytes,
-    /// Upper bound on the database's page cache.
-    pub page_cache: Option<Bytes>,
-    /// How the database reads and writes its files; `None` leaves that to the target.
-    pub io: Option<Io>,
-    pub database_writers: u32,
-    pub redundancy: Redundancy,
-    pub allocation_unit: Bytes,
-    pub torn_protection: TornProtection,
-    /// Size of each redo log; `None` derives it from the size of the data.
-    pub redo: Option<Bytes>,
-    /// Speed of the link to the storage in MB/s; `None` asks the kernel.
-    pub link_mb_per_s: Option<f64>,
-    pub keep: bool,
-    /// Whether to open kept data even if damage has lost some of its commits.
-    pub accept_loss: bool,
+    pub database: DatabaseOptions,
+    pub storage: StorageOptions,
     /// Seed of all random choices and data, unless `wanted` has one.
     pub seed: u64,
     pub argv: Vec<String>,
@@ -54,26 +33,11 @@ pub struct Settings {
     pub recording: RunDir,
 }
 
-/// Noise alongside the sessions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoiseSetting {
-    pub writers: u32,
-    pub mode: NoiseMode,
-    /// Area that each writer cycles through; `None` derives it from the free space.
-    pub area: Option<Bytes>,
-    pub write: Bytes,
-}
-
-/// Sessions that share one scan: every read size with every number of sessions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScanMatrix {
-    /// Blocks per read; `None` measures the default sizes.
-    pub multiblock: Option<Vec<u32>>,
-    pub parallel: Vec<u32>,
-    /// Reads that each session keeps outstanding, past the buffer cache; `None` uses the default.
-    pub slots: Option<u32>,
-    /// Processor time for evaluating a row, past the buffer cache; a block has one row.
-    pub row_cost: Option<Nanos>,
+impl Settings {
+    /// Returns the length of a window, unless a number of loops ends it.
+    pub fn run_time(&self) -> Nanos {
+        self.wanted.run_time_ns.unwrap_or(self.form.run_time())
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails the test")]
 
+use blockstone_base::hint::Hint as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -11,8 +12,10 @@ use blockstone_base::units::{Bytes, Nanos};
 use blockstone_measure::{Live, Observer};
 use blockstone_record::manifest::{End, Group, Stop};
 use blockstone_record::{Recording, RunDir};
-use blockstone_run::{DiskSetting, NoiseSetting, RunError, ScanMatrix, Settings, prepare};
-use blockstone_servers::{Redundancy, TornProtection};
+use blockstone_run::{
+    DiskSetting, FormOptions, Noise, Profile, RunError, Settings, StorageOptions, prepare,
+};
+use blockstone_servers::{DatabaseOptions, Redundancy};
 use blockstone_testkit::require;
 use blockstone_workload::Wanted;
 use blockstone_workload::noise::NoiseMode;
@@ -42,31 +45,18 @@ fn settings(scratch: &Path, target: &str) -> Settings {
         target: target.to_owned(),
         target_settings: Vec::new(),
         programs: None,
+        form: FormOptions::default(),
         wanted: Wanted {
             schemas: Some(2),
             threads: Some(2),
-            scale: "8M".parse().ok(),
+            rows_per_schema: "8M".parse().ok(),
             update_pct: Some(20),
             scan_pct: Some(5),
+            run_time_ns: Some(Nanos::millis(1500)),
             ..Wanted::default()
         },
-        run_time: Nanos::millis(1500),
-        order_entry: false,
-        bulk_write: false,
-        scan: None,
-        noise: None,
-        block: Bytes::kib(8),
-        page_cache: None,
-        cache: Bytes::mib(4),
-        io: None,
-        database_writers: 1,
-        redundancy: Redundancy::External,
-        allocation_unit: Bytes::mib(1),
-        torn_protection: TornProtection::FullPage,
-        redo: None,
-        link_mb_per_s: None,
-        keep: false,
-        accept_loss: false,
+        database: DatabaseOptions { cache_bytes: Bytes::mib(4), ..DatabaseOptions::default() },
+        storage: StorageOptions::default(),
         seed: 42,
         argv: vec!["test".into()],
         recording: RunDir { path: scratch.join("run"), id: "test".into() },
@@ -137,8 +127,8 @@ fn a_failure_group_may_go_and_come_back_during_a_run() {
     let second = scratch.path().join("second");
     std::fs::create_dir(&second).unwrap();
     settings.disks.push(DiskSetting { path: second.clone(), failure_group: None });
-    settings.redundancy = Redundancy::Normal;
-    settings.run_time = Nanos::millis(8_000);
+    settings.database.redundancy = Redundancy::Normal;
+    settings.wanted.run_time_ns = Some(Nanos::millis(8_000));
     let mut puller = Puller { disk: second, pulled: None, returned: false, notes: Vec::new() };
     let recording = recorded(&settings, &mut puller);
     let phase = &recording.manifest.phases[1];
@@ -169,8 +159,13 @@ fn reusing(made: &Settings, recording: &str) -> Settings {
     let path = made.recording.path.with_file_name(recording);
     Settings {
         disks: made.disks.iter().map(file).collect(),
-        wanted: Wanted { threads: Some(2), update_pct: Some(20), ..Wanted::default() },
-        keep: false,
+        wanted: Wanted {
+            threads: Some(2),
+            update_pct: Some(20),
+            run_time_ns: made.wanted.run_time_ns,
+            ..Wanted::default()
+        },
+        storage: StorageOptions::default(),
         seed: 7,
         recording: RunDir { path, id: recording.into() },
         ..made.clone()
@@ -183,9 +178,9 @@ fn what_a_run_kept_is_used_again_when_it_is_what_is_asked_for() {
     let mut made = settings(scratch.path(), "instance");
     made.disks.push(DiskSetting { path: scratch.path().join("second"), failure_group: None });
     std::fs::create_dir(&made.disks[1].path).unwrap();
-    made.redundancy = Redundancy::Normal;
-    made.keep = true;
-    made.run_time = Nanos::millis(500);
+    made.database.redundancy = Redundancy::Normal;
+    made.storage.keep = true;
+    made.wanted.run_time_ns = Some(Nanos::millis(500));
     prepare(&made).unwrap().run(&mut Silent).unwrap();
 
     let again = reusing(&made, "again");
@@ -211,9 +206,9 @@ fn what_a_run_kept_is_used_again_when_it_is_what_is_asked_for() {
         change(&mut settings);
         prepare(&settings).map(drop).unwrap_err().to_string()
     };
-    let error = refused(|settings| settings.wanted.scale = "4M".parse().ok());
+    let error = refused(|settings| settings.wanted.rows_per_schema = "4M".parse().ok());
     assert!(error.contains("made with --scale 1024, not 512"), "{error}");
-    let error = refused(|settings| settings.redundancy = Redundancy::External);
+    let error = refused(|settings| settings.database.redundancy = Redundancy::External);
     assert!(error.contains("--redundancy normal"), "{error}");
     let error = refused(|settings| settings.wanted.schemas = Some(3));
     assert!(error.contains("--schemas 2"), "{error}");
@@ -292,10 +287,14 @@ fn counters_rows_and_histograms_agree() {
 /// Returns settings for a small matrix of two sizes and two numbers of sessions.
 fn matrix(scratch: &Path) -> Settings {
     let mut settings = settings(scratch, "instance");
-    settings.wanted = Wanted { scan_size: "16M".parse().ok(), ..Wanted::default() };
-    settings.run_time = Nanos::millis(500);
-    let (multiblock, parallel) = (Some(vec![4, 16]), vec![1, 3]);
-    settings.scan = Some(ScanMatrix { multiblock, parallel, slots: Some(2), row_cost: None });
+    let run_time_ns = Some(Nanos::millis(500));
+    settings.wanted = Wanted { scan_rows: "16M".parse().ok(), run_time_ns, ..Wanted::default() };
+    settings.form = FormOptions {
+        profile: Profile::Scan,
+        scan_multiblock: Some(vec![4, 16]),
+        scan_parallel: Some(vec![1, 3]),
+        ..FormOptions::default()
+    };
     settings
 }
 
@@ -331,15 +330,14 @@ fn a_matrix_has_a_phase_a_point_and_the_latency_of_every_read() {
     assert!(files[0].sample.as_ref().is_some_and(|sample| sample.zero_bytes == 0));
 }
 
-fn noise(writers: u32) -> NoiseSetting {
-    let (mode, area, write) = (NoiseMode::Redo, None, Bytes::kib(128));
-    NoiseSetting { writers, mode, area, write }
+fn noise(writers: u32) -> FormOptions {
+    FormOptions { noise: Some(Noise { mode: NoiseMode::Redo, writers }), ..FormOptions::default() }
 }
 
 #[test]
 fn noise_has_a_window_of_its_own_beside_the_same_sessions() {
     let scratch = scratch();
-    let settings = Settings { noise: Some(noise(2)), ..settings(scratch.path(), "instance") };
+    let settings = Settings { form: noise(2), ..settings(scratch.path(), "instance") };
     let recording = recorded(&settings, &mut Silent);
     let manifest = &recording.manifest;
     assert_eq!(manifest.end, End::Complete);
@@ -374,7 +372,7 @@ fn an_interrupted_matrix_or_noise_keeps_what_was_measured() {
     let signal = "SIGINT".to_owned();
     assert_eq!(recording.manifest.end, End::Interrupted { signal: signal.clone() });
     let scratch = self::scratch();
-    let settings = Settings { noise: Some(noise(1)), ..settings(scratch.path(), "instance") };
+    let settings = Settings { form: noise(1), ..settings(scratch.path(), "instance") };
     let recording = recorded(&settings, &mut Impatient::default());
     assert_eq!(recording.manifest.end, End::Interrupted { signal });
 }
@@ -409,12 +407,13 @@ fn an_interruption_is_recorded_and_leaves_nothing_behind() {
 /// Returns the planned operations in the manifest, and those sent: operations and rows of each
 /// kind.
 fn sent(seed: u64, target: &str) -> (String, Vec<[u64; 2]>) {
-    sent_of(seed, target, false, &["select", "update", "scan"])
+    sent_of(seed, target, Profile::Slob, &["select", "update", "scan"])
 }
 
-fn sent_of(seed: u64, target: &str, order_entry: bool, kinds: &[&str]) -> (String, Vec<[u64; 2]>) {
+fn sent_of(seed: u64, target: &str, profile: Profile, kinds: &[&str]) -> (String, Vec<[u64; 2]>) {
     let scratch = open_scratch();
-    let mut settings = Settings { seed, order_entry, ..settings(scratch.path(), target) };
+    let mut settings = Settings { seed, ..settings(scratch.path(), target) };
+    settings.form.profile = profile;
     settings.wanted.loops = Some(40);
     let recording = recorded(&settings, &mut Silent);
     let series = recording.series("operation").unwrap();
@@ -452,7 +451,7 @@ fn the_same_seed_visits_the_same_rows_in_every_database() {
 /// Like [`sent`], for transactions whose rows do not depend on orders of others, which are created
 /// and deleted.
 fn transacted(target: &str) -> (String, Vec<[u64; 2]>) {
-    sent_of(1, target, true, &["new-order", "payment", "stock-level"])
+    sent_of(1, target, Profile::Oltp, &["new-order", "payment", "stock-level"])
 }
 
 #[test]
@@ -473,34 +472,27 @@ fn what_makes_no_sense_is_refused_and_nothing_is_written() {
         (|s| s.disks.clear(), "no disk is named"),
         (|s| s.disks[0].path = "/nowhere".into(), "/nowhere"),
         (|s| s.destroy.push("/dev/null".into()), "not one of the disks"),
-        (|s| s.run_time = Nanos(0), "no time"),
-        (|s| s.wanted.scale = "63".parse().ok(), "the schema has only 63"),
+        (|s| s.wanted.run_time_ns = Some(Nanos(0)), "no time"),
+        (|s| s.wanted.rows_per_schema = "63".parse().ok(), "the schema has only 63"),
         (|s| s.wanted.update_pct = Some(101), "percentage"),
-        (|s| s.noise = Some(noise(0)), "noise of 0 writers"),
-        (|s| s.noise = Some(noise(65)), "1 to 64"),
+        (|s| s.form = noise(0), "noise of 0 writers"),
+        (|s| s.form = noise(65), "1 to 64"),
         (
-            |s| s.noise = Some(NoiseSetting { write: Bytes(5000), ..noise(1) }),
+            |s| s.form = FormOptions { noise_write_bytes: Some(Bytes(5000)), ..noise(1) },
             "power of two from 4K to 1M",
         ),
         (
-            |s| s.noise = Some(NoiseSetting { area: Some(Bytes::kib(1500)), ..noise(1) }),
+            |s| s.form = FormOptions { noise_area_bytes: Some(Bytes::kib(1500)), ..noise(1) },
             "whole MiB",
         ),
-        (
-            |s| {
-                let parallel = vec![1];
-                let multiblock = None;
-                s.scan = Some(ScanMatrix { multiblock, parallel, slots: None, row_cost: None });
-            },
-            "scan null: this target has no rows",
-        ),
+        (|s| s.form.profile = Profile::Scan, "scan null: this target has no rows"),
     ];
     for (change, expected) in cases {
         let scratch = scratch();
         let mut settings = settings(scratch.path(), "null");
         let data = settings.disks[0].path.clone();
         change(&mut settings);
-        let error = prepare(&settings).unwrap_err().to_string();
+        let error = prepare(&settings).unwrap_err().told();
         assert!(error.contains(expected) && error.contains("\nhint: "), "{error}");
         assert_eq!(std::fs::read_dir(data).unwrap().count(), 0);
         assert!(!settings.recording.path.exists());

@@ -4,55 +4,56 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use blockstone_base::Bytes;
+use blockstone_base::hint::Hint;
 use blockstone_record::RecordError;
 use blockstone_reduce::compress::CodecError;
 use blockstone_reduce::table::FILES_MAX;
 use blockstone_sys::buffer::ArenaError;
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Hint)]
 pub enum ScanError {
-    #[error("scan {path}: {source}\nhint: check the path and its permissions")]
+    #[error("scan {path}: {source}")]
+    #[hint("check the path and its permissions")]
     Path { path: PathBuf, source: io::Error },
-    #[error("scan {path}: it is a {what}\nhint: name files, directories or block devices")]
+    #[error("scan {path}: it is a {what}")]
+    #[hint("name files, directories or block devices")]
     Kind { path: PathBuf, what: &'static str },
-    #[error("scan {what}: there is no file to scan\nhint: {hint}")]
+    #[error("scan {what}: there is no file to scan")]
+    #[hint("{hint}")]
     Empty { what: String, hint: String },
-    #[error(
-        "scan {files} files: at most {FILES_MAX} in one scan\n\
-         hint: scan parts with --save and merge them"
-    )]
+    #[error("scan {files} files: at most {FILES_MAX} in one scan")]
+    #[hint("scan parts with --save and merge them")]
     TooMany { files: usize },
-    #[error(
-        "generate {path}: {source}\n\
-         hint: name a directory that does not exist yet, with enough free space"
-    )]
+    #[error("generate {path}: {source}")]
+    #[hint("name a directory that does not exist yet, with enough free space")]
     Generate { path: PathBuf, source: io::Error },
-    #[error(
-        "generate {asked} in {path}: only {free} are free\n\
-         hint: name a directory on another disk, or lower --size or --files"
-    )]
+    #[error("generate {asked} in {path}: only {free} are free")]
+    #[hint("name a directory on another disk, or lower --size or --files")]
     Room { path: PathBuf, asked: Bytes, free: Bytes },
-    #[error(
-        "count within {memory}: at least {least} are needed\n\
-         hint: raise --memory, or lower --threads"
-    )]
+    #[error("count within {memory}: at least {least} are needed")]
+    #[hint("raise --memory, or lower --threads")]
     Memory { memory: Bytes, least: Bytes },
     #[error(transparent)]
+    #[hint(transparent)]
     Arena(#[from] ArenaError),
     #[error(transparent)]
+    #[hint(transparent)]
     Codec(#[from] CodecError),
-    #[error(
-        "start thread {number} of {threads}: {source}\nhint: raise ulimit -u or lower --threads"
-    )]
+    #[error("start thread {number} of {threads}: {source}")]
+    #[hint("raise ulimit -u or lower --threads")]
     Thread { number: usize, threads: usize, source: io::Error },
-    #[error("scan: it was ended before all files were looked at\nhint: start it again")]
+    #[error("scan: it was ended before all files were looked at")]
+    #[hint("start it again")]
     Ended,
-    #[error("scan: a worker terminated unexpectedly\nhint: this is a bug; please report it")]
+    #[error("scan: a worker terminated unexpectedly")]
+    #[hint("this is a bug; please report it")]
     Vanished,
     #[error(transparent)]
+    #[hint(transparent)]
     Record(#[from] RecordError),
     /// `verb` is the attempted action: `read`, `resume`, `merge`.
-    #[error("{verb} saved scan {path}: {why}\nhint: {hint}")]
+    #[error("{verb} saved scan {path}: {why}")]
+    #[hint("{hint}")]
     Saved { verb: &'static str, path: PathBuf, why: String, hint: &'static str },
 }
 
@@ -69,5 +70,5 @@ impl ScanError {
 
 /// Returns the first line of an error's text: the error without its hint.
 pub(crate) fn first_line(error: &impl ToString) -> String {
-    error.to_string().lines().next().unwrap_or_default().to_owned()
+    error.to_string()
 }

@@ -15,6 +15,8 @@ pub struct ColumnLayout {
 pub const GAP: usize = 2;
 /// A text column is at most this wide, unless space remains after all other columns.
 const TEXT_WIDTH: usize = 32;
+/// The same in a table of paths, whose other columns must fit beside them.
+const PATH_WIDTH: usize = 22;
 
 /// Returns the columns that fit into `width`: always the first, then those after the first
 /// `scrolled`. If not all fit, columns without a value other than zero are omitted.
@@ -53,7 +55,9 @@ fn measured(table: &Table, index: usize) -> ColumnLayout {
     let least = Line::raw(&*heading.heading).width() + 1;
     let widest = widest(table, index).max(least);
     // Numbers change in length with every tick: a minimum keeps columns in place.
-    let width = if number { widest.max(8) } else { widest.min(TEXT_WIDTH) };
+    let has_paths = table.columns.iter().any(|column| column.is_path);
+    let text_width = if has_paths { PATH_WIDTH } else { TEXT_WIDTH };
+    let width = if number { widest.max(8) } else { widest.min(text_width) };
     ColumnLayout { index, width, number }
 }
 

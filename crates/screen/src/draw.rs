@@ -214,7 +214,8 @@ fn footer(state: &State, frame: &Frame, area: Rect, buffer: &mut Buffer) {
     } else if let Some(note) = &frame.note {
         Line::from(note.clone()).yellow()
     } else if state.overview {
-        let text = format!("? help  q quit  2 … 5 Tab panes  + - ticks  [ ] time  {span}");
+        let text =
+            format!("? help  q quit  2 … 5 Tab panes  w who writes  + - ticks  [ ] time  {span}");
         Line::from(text).dim()
     } else if state.picture.is_some() {
         let text = format!(

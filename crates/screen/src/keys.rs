@@ -1,14 +1,14 @@
 //! Keys: the list in the help, and their effects.
 
-use blockstone_view::History;
+use blockstone_view::{History, WHO};
 pub use ratatui::crossterm::event::KeyCode as Key;
 
-use crate::state::{Picture, State};
+use crate::state::{Picture, Request, State};
 
 /// Rows per page.
 const PAGE: usize = 10;
 
-pub const HELP: [(&str, &str); 19] = [
+pub const HELP: [(&str, &str); 20] = [
     ("1 2 3 4 5", "the overview, and the panes of each heading"),
     ("Tab, ← →", "the next pane, the one before"),
     ("↑ ↓ k j", "select a row; PgUp PgDn by ten rows, g G first, last"),
@@ -22,9 +22,10 @@ pub const HELP: [(&str, &str); 19] = [
     ("/ F4 text Enter", "show only rows that contain the text; Esc clears it"),
     ("< >", "scroll columns"),
     ("+ -", "make figures cover more or fewer ticks"),
+    ("w", "who writes to and reads from the disks: processes and files"),
+    ("K D", "keep the last 5 minutes; watch the databases of this host"),
     ("space", "pause, and follow again"),
-    ("[ ]", "one tick back, one forward"),
-    ("{ }", "ten ticks back, ten forward"),
+    ("[ ] { }", "one tick back, one forward; ten ticks back, ten forward"),
     ("Home End", "to the first tick, to the latest"),
     ("? F1", "this help"),
     ("q F10", "quit"),
@@ -48,6 +49,12 @@ pub fn press(state: &mut State, key: Key, history: &History, rows: usize) {
         Key::Char(digit @ '2'..='9') => state.go_to_group(digit as usize - '2' as usize, history),
         Key::Tab | Key::Right => state.go_on(history, false),
         Key::BackTab | Key::Left => state.go_on(history, true),
+        Key::Char('w') => {
+            state.go_to_view(&WHO);
+            state.request = Some(Request::CountEverybody);
+        }
+        Key::Char('K') => state.request = Some(Request::Keep),
+        Key::Char('D') => state.request = Some(Request::Connect),
         key if state.overview && is_of_rows(key) => {}
         Key::Up | Key::Char('k') => choose(state, state.row.saturating_sub(1), history),
         Key::Down | Key::Char('j') => choose(state, (state.row + 1).min(last), history),

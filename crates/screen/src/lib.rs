@@ -33,4 +33,4 @@ mod state;
 pub use draw::draw;
 pub use keys::{Key, press};
 pub use show::{Left, ScreenError, Source, show};
-pub use state::{Frame, Picture, Pinned, Position, Span, State};
+pub use state::{Frame, Picture, Pinned, Position, Request, Span, State};

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use blockstone_base::hint::Hint;
 use blockstone_view::History;
 use ratatui::crossterm::event::{self, Event, KeyEvent, KeyEventKind, KeyModifiers};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -10,15 +11,17 @@ use rustix::io::Errno;
 
 use crate::draw::draw;
 use crate::keys::{Key, press};
-use crate::state::{Frame, State};
+use crate::state::{Frame, Request, State};
 
 pub trait Source {
     fn history(&self) -> &History;
     /// Time until the next tick is due; `None` if there are no more ticks.
     fn due(&self) -> Option<Duration>;
-    /// Takes the tick that is due. An error is a message for the user.
-    fn look(&mut self) -> Result<(), String>;
+    /// Takes the tick that is due.
+    fn look(&mut self) -> Result<(), ScreenError>;
     fn frame(&self) -> Frame;
+    /// Does what a key asks for; a note in the next frames says what became of it.
+    fn asked(&mut self, request: Request);
     fn over(&self) -> bool;
 }
 
@@ -28,12 +31,14 @@ pub enum Left {
     Over,
 }
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Hint)]
 pub enum ScreenError {
-    #[error("draw on the terminal: {0}\nhint: --once prints one interval without a terminal")]
+    #[error("draw on the terminal: {0}")]
+    #[hint("--once prints one interval without a terminal")]
     Terminal(#[from] io::Error),
-    #[error("{0}")]
-    Source(String),
+    #[error("{why}")]
+    #[hint(hint)]
+    Source { why: String, hint: Option<String> },
 }
 
 /// Time to wait for a key while nothing is due.
@@ -61,7 +66,7 @@ fn run(
     let (mut rows, mut is_stale) = (0, true);
     loop {
         if source.due().is_some_and(|due| due.is_zero()) {
-            source.look().map_err(ScreenError::Source)?;
+            source.look()?;
             is_stale = true;
         }
         if std::mem::take(&mut is_stale) {
@@ -87,6 +92,9 @@ fn run(
                 && let Some(key) = key(pressed)
             {
                 press(state, key, source.history(), rows);
+                if let Some(request) = state.request.take() {
+                    source.asked(request);
+                }
             }
         }
     }

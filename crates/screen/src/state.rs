@@ -64,6 +64,19 @@ pub struct State {
     pub at_ns: Option<u64>,
     pub span: Span,
     pub leave: bool,
+    /// Work that the last key asks of the source.
+    pub request: Option<Request>,
+}
+
+/// Work that a key asks of the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Count the I/O of all processes.
+    CountEverybody,
+    /// Keep the recent past as a recording.
+    Keep,
+    /// Watch the databases of this host.
+    Connect,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -172,7 +185,7 @@ impl State {
         }
     }
 
-    fn go_to_view(&mut self, view: &View) {
+    pub(crate) fn go_to_view(&mut self, view: &View) {
         let place = registry::ALL.iter().position(|other| other.name == view.name);
         self.go_to(place.unwrap_or(0));
     }

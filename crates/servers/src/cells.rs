@@ -21,6 +21,7 @@ use postgres::SimpleQueryMessage;
 
 pub use counted::{Counted, Ends, Moved};
 
+use crate::options::DatabaseOptions;
 use crate::postgres::Client;
 use crate::postgres::address::Address;
 use crate::postgres::cluster::Cluster;
@@ -258,7 +259,7 @@ impl Node {
             places,
             settings,
             programs: spec.programs.clone(),
-            cache: spec.cache,
+            options: DatabaseOptions { cache_bytes: spec.cache, ..DatabaseOptions::default() },
             ..TargetSpec::default()
         };
         let server = PrivateServer::make::<Cluster>(&spec)?;

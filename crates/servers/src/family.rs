@@ -1,6 +1,7 @@
 //! Common properties of the targets of one database: its options, and when its commits are durable.
 
-use crate::spec::{Io, TargetSpec};
+use crate::options::Io;
+use crate::spec::TargetSpec;
 
 /// Settings of a database, in order.
 pub type Settings = Vec<(String, String)>;

@@ -26,7 +26,8 @@ use blockstone_sys::usage::ThreadUsage;
 use parking_lot::{Mutex, RwLock};
 
 use crate::family::Family;
-use crate::spec::{Io, Kept, TargetSpec};
+use crate::options::Io;
+use crate::spec::{Kept, TargetSpec};
 use crate::sql::error::SqlError;
 use crate::target::{
     Demand, Description, DirectScan, Executed, Latencies, Loading, Operation, Progress, ScanHow,
@@ -100,12 +101,12 @@ pub fn open(
     let (made, opened, group) = specs(spec);
     let paths: Vec<PathBuf> = spec.places.iter().map(|place| place.path.clone()).collect();
     let (group, instance) = if spec.reuse {
-        let group = DiskGroup::open(&paths, spec.io != Some(Io::Buffered))?;
+        let group = DiskGroup::open(&paths, spec.options.io != Some(Io::Buffered))?;
         let instance = Instance::open(&group, &opened)?;
         (group, instance)
     } else {
         let files = made.files()?;
-        let group = lay_out(&group, &files, spec.block, progress)?;
+        let group = lay_out(&group, &files, spec.options.block_bytes, progress)?;
         let instance =
             Instance::create(&made, &group).and_then(|()| Instance::open(&group, &opened));
         match instance {
@@ -134,7 +135,7 @@ pub fn open(
             blocks: spec.order_rows,
         },
         redo_stress: spec.redo_stress,
-        multiblock: (MULTIBLOCK.get() / spec.block.get()) as u32,
+        multiblock: (MULTIBLOCK.get() / spec.options.block_bytes.get()) as u32,
         processor: Mutex::new(Processor {
             due: Instant::now(),
             readings: Vec::new(),
@@ -175,7 +176,7 @@ fn recovered(recovery: &Recovery) -> Option<String> {
 
 fn specs(spec: &TargetSpec) -> (InstanceSpec, OpenSpec, GroupSpec) {
     let made = InstanceSpec {
-        block: spec.block,
+        block: spec.options.block_bytes,
         schemas: spec.schemas,
         rows: spec.rows,
         // Created tables are stored consecutively in the second table.
@@ -183,15 +184,15 @@ fn specs(spec: &TargetSpec) -> (InstanceSpec, OpenSpec, GroupSpec) {
             .scan_rows
             .saturating_add(u64::from(spec.copies).saturating_mul(spec.rows)),
         redo_logs: REDO_LOGS,
-        redo: spec.redo,
+        redo: spec.options.redo_log(),
         seed: spec.seed,
         random_percent: (spec.obfuscate.clamp(0.0, 1.0) * 100.0).round() as u8,
     };
     let opened = OpenSpec {
-        cache: spec.cache,
-        writers: spec.writers,
-        protection: spec.torn_protection,
-        accept_loss: spec.accept_loss,
+        cache: spec.options.cache_bytes,
+        writers: spec.options.database_writers,
+        protection: spec.options.torn_protection,
+        accept_loss: spec.options.accept_loss,
         ..OpenSpec::default()
     };
     let disks = spec.places.iter().map(|place| DiskSpec {
@@ -200,9 +201,9 @@ fn specs(spec: &TargetSpec) -> (InstanceSpec, OpenSpec, GroupSpec) {
     });
     let group = GroupSpec {
         disks: disks.collect(),
-        redundancy: spec.redundancy,
-        allocation_unit: spec.allocation_unit,
-        direct: spec.io != Some(Io::Buffered),
+        redundancy: spec.options.redundancy,
+        allocation_unit: spec.options.allocation_unit_bytes,
+        direct: spec.options.io != Some(Io::Buffered),
     };
     (made, opened, group)
 }

@@ -22,7 +22,7 @@ use mysql::{Conn, Value};
 
 use crate::spec::TargetSpec;
 use crate::sql::border::Border;
-use crate::sql::content::{COLUMN_BYTES, COLUMNS, Content, LOADED_TABLES, ROW_BYTES};
+use crate::sql::content::{COLUMN_BYTES, COLUMNS, Content, ContentRow, LOADED_TABLES, ROW_BYTES};
 use crate::sql::error::{DriverError, During, FREE_SPACE, SqlError};
 use crate::sql::host::ServerAddress;
 use crate::sql::server::{self, Owned};
@@ -86,7 +86,7 @@ const PID_MOST: Bytes = Bytes(64);
 pub const DENIED: [u16; 4] = [1044, 1142, 1227, 1370];
 
 pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
-    let page = spec.block.get();
+    let page = spec.options.block_bytes.get();
     if !PAGES.contains(&page) {
         let why = format!("two rows do not fit into pages of {page} bytes");
         Err(SqlError::unsuitable("InnoDB", why, "--block-size is 8K, 16K or 32K"))?;
@@ -148,7 +148,7 @@ impl Database for Mariadb {
     type Link = Session;
 
     fn open(spec: &TargetSpec, content: Content) -> Result<Self, SqlError> {
-        let page_bytes = spec.block.get();
+        let page_bytes = spec.options.block_bytes.get();
         let (server, (knows_tid, found)) = Owned::open::<Programs, _>(
             spec,
             |address, link| Ok((check(address, link, spec)?, process_of(address, link))),
@@ -208,7 +208,7 @@ impl Database for Mariadb {
         while rows.peek().is_some() {
             let mut values = Vec::with_capacity(2 * PAIRS as usize * (COLUMNS + 3));
             let mut pairs = 0;
-            for (place, key, bytes) in rows.by_ref().take(PAIRS as usize) {
+            for ContentRow { place, key, bytes } in rows.by_ref().take(PAIRS as usize) {
                 push_pair(&mut values, place, key, &bytes);
                 pairs += 1;
             }
@@ -345,7 +345,7 @@ fn check(address: &Address, link: &mut Conn, spec: &TargetSpec) -> Result<bool, 
         let why = "it is read-only: a replica, or in recovery";
         return unsuitable(why.to_owned(), "name the primary server");
     }
-    if page != spec.block.get() {
+    if page != spec.options.block_bytes.get() {
         let hint = format!("use --block-size {page}B");
         return unsuitable(format!("its pages are {}", Bytes(page)), &hint);
     }
@@ -422,6 +422,10 @@ impl DriverError for mysql::Error {
     }
 
     fn is_cancelled(&self) -> bool {
-        matches!(self, Self::MySqlError(said) if said.code == KILLED)
+        match self {
+            Self::MySqlError(said) => said.code == KILLED,
+            Self::DriverError(_) | Self::IoError(_) | Self::CodecError(_) => true,
+            _ => false,
+        }
     }
 }

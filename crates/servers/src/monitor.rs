@@ -20,6 +20,7 @@
 
 mod accounts;
 mod behind;
+pub mod local;
 mod mariadb;
 mod own;
 mod pace;
@@ -107,9 +108,15 @@ fn instance(family: &str, peers: &[Peer], is_local: bool) -> String {
     }
 }
 
+/// A monitor, or why the server cannot be monitored.
+pub type Opened = Result<Box<dyn Monitor>, SqlError>;
+
 /// Connects to the server at `address`, whose scheme names the database.
-pub fn open(address: &str) -> Result<Box<dyn Monitor>, SqlError> {
+pub fn open(address: &str) -> Opened {
     let (scheme, rest) = address.split_once(':').unwrap_or((address, ""));
+    if scheme == local::SCHEME {
+        return local::connect(rest);
+    }
     match registry::find(scheme) {
         Some(entry) => (entry.open)(rest),
         None => Err(SqlError::Address {
@@ -122,6 +129,8 @@ pub fn open(address: &str) -> Result<Box<dyn Monitor>, SqlError> {
 
 #[cfg(test)]
 mod tests {
+    use blockstone_base::hint::Hint as _;
+
     use super::*;
 
     #[test]
@@ -139,7 +148,7 @@ mod tests {
 
     #[test]
     fn an_address_that_nobody_knows_is_refused() {
-        let error = open("oracle://scott:tiger@host/db").err().unwrap().to_string();
+        let error = open("oracle://scott:tiger@host/db").err().unwrap().told();
         assert!(error.contains("oracle") && error.contains("\nhint: "), "{error}");
         assert!(!error.contains("tiger"), "{error}");
     }

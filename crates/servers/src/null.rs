@@ -35,7 +35,12 @@ pub fn open(
     _progress: &mut Progress<'_>,
 ) -> Result<Arc<dyn Target>, TargetError> {
     let counted = Arc::new(Counted::default());
-    Ok(Arc::new(Null { counted, rows: spec.rows, scan_rows: spec.scan_rows, block: spec.block }))
+    Ok(Arc::new(Null {
+        counted,
+        rows: spec.rows,
+        scan_rows: spec.scan_rows,
+        block: spec.options.block_bytes,
+    }))
 }
 
 #[derive(Debug, Default)]

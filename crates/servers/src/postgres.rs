@@ -98,11 +98,11 @@ pub const FAMILY: Family = Family {
 };
 
 pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
-    if spec.block != Bytes::kib(8) {
-        let why = format!("its pages are 8K, not {}", spec.block);
+    if spec.options.block_bytes != Bytes::kib(8) {
+        let why = format!("its pages are 8K, not {}", spec.options.block_bytes);
         Err(SqlError::unsuitable("PostgreSQL", why, "omit --block-size"))?;
     }
-    server::demand(spec, &FAMILY, spec.block.get() + 64, ASIDE)
+    server::demand(spec, &FAMILY, spec.options.block_bytes.get() + 64, ASIDE)
 }
 
 /// The first version with a setting for the read size, and its maximum at that version.
@@ -271,8 +271,8 @@ impl Database for Postgres {
         };
         writer.write_all(&copy_header()).map_err(failed)?;
         let mut row = Vec::with_capacity(ROW_BYTES * 2);
-        for (index, (_, key, bytes)) in (1..).zip(self.content.rows_of(chunk, 0)) {
-            copy_row(key, &bytes, &mut row);
+        for (index, loaded) in (1..).zip(self.content.rows_of(chunk, 0)) {
+            copy_row(loaded.key, &loaded.bytes, &mut row);
             writer.write_all(&row).map_err(failed)?;
             let told = if index % TELL_ROWS == 0 { TELL_ROWS } else { 0 };
             let last = if index == chunk.rows { index % TELL_ROWS } else { 0 };
@@ -368,7 +368,7 @@ fn check(address: &Address, link: &mut Client, spec: &TargetSpec) -> Result<u32,
         return unsuitable(why, &format!("GRANT CREATE ON DATABASE {database} TO {user}"));
     }
     let block = value::<i64>(&row, 3)? as u64;
-    if block != spec.block.get() {
+    if block != spec.options.block_bytes.get() {
         let why = format!("its pages are {}", Bytes(block));
         return unsuitable(why, "servers with pages of 8K are supported");
     }
@@ -452,6 +452,6 @@ impl DriverError for postgres::Error {
     }
 
     fn is_cancelled(&self) -> bool {
-        self.code() == Some(&SqlState::QUERY_CANCELED)
+        self.is_closed() || self.code() == Some(&SqlState::QUERY_CANCELED)
     }
 }

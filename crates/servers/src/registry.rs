@@ -170,7 +170,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::spec::Io;
+    use crate::options::Io;
 
     #[test]
     fn every_family_reads_and_writes_as_asked_or_says_why_not() {

@@ -22,6 +22,7 @@ pub mod server;
 pub mod session;
 pub mod target;
 pub mod tls;
+pub mod trust;
 pub mod waits;
 pub mod watch;
 
@@ -216,7 +217,7 @@ pub struct Member {
 
 pub trait Watcher: Send {
     /// Returns its current counters. `sessions` are those of this run.
-    fn look(&mut self, sessions: &[Member], exact: bool) -> Result<Seen, SqlError>;
+    fn look(&mut self, sessions: &[Member], exact: bool) -> Result<CounterValues, SqlError>;
 
     /// Takes the samples that are due between looks, and returns the time until the next one;
     /// `None` if nothing is sampled.
@@ -226,7 +227,7 @@ pub trait Watcher: Send {
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Seen {
+pub struct CounterValues {
     /// Values of the series `instance` and `sql` by column; missing columns were not measured.
     pub statistics: Vec<(&'static str, u64)>,
     pub readings: Vec<Reading>,

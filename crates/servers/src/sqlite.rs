@@ -19,14 +19,17 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params_from_iter};
 
 use crate::family::{Family, IoRefused, OptionValue, Settings, TargetOption};
-use crate::spec::{Io, Storage, TargetSpec};
-use crate::sql::content::{COLUMN_BYTES, COLUMNS, Change, Content, LOADED_TABLES, ROW_BYTES};
+use crate::options::Io;
+use crate::spec::{Storage, TargetSpec};
+use crate::sql::content::{
+    COLUMN_BYTES, COLUMNS, Change, Content, ContentRow, LOADED_TABLES, ROW_BYTES,
+};
 use crate::sql::error::{DriverError, During, FREE_SPACE, SqlError};
 use crate::sql::processes::{Processes, SESSION};
 use crate::sql::session::COUNTED_BY_SESSIONS;
 use crate::sql::{
-    Chunk, Database, Link, Made, Member, Seen, Table, Templates, Texts, Trouble, Watcher, columns,
-    copy_text, with,
+    Chunk, CounterValues, Database, Link, Made, Member, Table, Templates, Texts, Trouble, Watcher,
+    columns, copy_text, with,
 };
 use crate::target::{Canceller, Demand, Description, TargetError};
 use crate::unmeasured::{Missing, absent};
@@ -81,7 +84,7 @@ fn io(io: Io, spec: &TargetSpec) -> Result<Settings, IoRefused> {
     // The run reports a path that cannot be surveyed.
     let surveyed = survey::target(Path::new("/"), Path::new(&spec.address)).ok();
     let Some(found) = surveyed.filter(|_| io == Io::Direct) else { return Ok(Settings::new()) };
-    let (direct, page) = (found.direct_io, spec.block);
+    let (direct, page) = (found.direct_io, spec.options.block_bytes);
     let why = match direct.capability {
         Capability::Degraded { why } => why,
         Capability::Full if page.get() % u64::from(direct.offset_align_bytes.max(1)) != 0 => {
@@ -104,7 +107,7 @@ pub fn storage(spec: &TargetSpec) -> Result<Storage, TargetError> {
 }
 
 pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
-    let page = spec.block.get();
+    let page = spec.options.block_bytes.get();
     if !PAGES.contains(&page) {
         let why = format!("its pages cannot be {page} bytes");
         Err(SqlError::unsuitable("SQLite", why, "--block-size is 4K, 8K, 16K, 32K or 64K"))?;
@@ -223,20 +226,20 @@ impl Database for Sqlite {
             let mut bound = PageCacheBound::create(Path::new("/"), most)?;
             bound.join().map(|()| bound)
         };
-        let page_cache = spec.page_cache.map(bound).transpose()?;
+        let page_cache = spec.options.page_cache_bytes.map(bound).transpose()?;
         let directory = Arc::new(crate::sql::scratch::directory(&place, None)?);
         let mut sqlite = Self {
             file: place.join(FILE),
-            page_bytes: spec.block.get(),
+            page_bytes: spec.options.block_bytes.get(),
             // Each connection has its own cache.
-            cache_bytes: spec.cache.get() / u64::from(spec.sessions.max(1)),
+            cache_bytes: spec.options.cache_bytes.get() / u64::from(spec.sessions.max(1)),
             pragmas: spec.settings.clone(),
             direct: None,
             content,
             directory,
             _page_cache: page_cache,
         };
-        let made = sqlite.make(spec.io == Some(Io::Direct));
+        let made = sqlite.make(spec.options.io == Some(Io::Direct));
         if made.is_err() {
             // If opening a target fails, its place is left as it was.
             let _ = sqlite.directory.remove();
@@ -272,7 +275,7 @@ impl Database for Sqlite {
             let transaction = link.transaction().during("load rows")?;
             {
                 let mut insert = transaction.prepare_cached(&insert).during("load rows")?;
-                for (place, key, bytes) in
+                for ContentRow { place, key, bytes } in
                     self.content.rows_of(&Chunk { first, rows, ..*chunk }, ballast)
                 {
                     let (columns, ballast) = bytes.split_at(ROW_BYTES);
@@ -528,7 +531,7 @@ struct Threads {
 }
 
 impl Watcher for Threads {
-    fn look(&mut self, sessions: &[Member], exact: bool) -> Result<Seen, SqlError> {
+    fn look(&mut self, sessions: &[Member], exact: bool) -> Result<CounterValues, SqlError> {
         let sessions = || sessions.iter().map(|&member| (member, SESSION.to_owned())).collect();
         let readings = self.processes.look(exact, sessions);
         let read = match &self.direct {
@@ -536,6 +539,6 @@ impl Watcher for Threads {
             None => self.processes.requested_read_bytes(SESSION),
         };
         let blocks = read.map(|bytes| ("physical_reads", bytes / self.page_bytes));
-        Ok(Seen { statistics: blocks.into_iter().collect(), readings })
+        Ok(CounterValues { statistics: blocks.into_iter().collect(), readings })
     }
 }

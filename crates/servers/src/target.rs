@@ -1,5 +1,6 @@
 //! The traits of targets, and the data exchanged between a workload and its target.
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt::{self, Debug};
 use std::ops::ControlFlow;
@@ -9,6 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use blockstone_base::column::Reading;
 use blockstone_base::database::{STATEMENTS, TABLE_STEPS};
+use blockstone_base::hint::Hint;
 use blockstone_base::load::Op;
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_base::{Capability, LatencyHistogram};
@@ -296,24 +298,51 @@ impl Debug for Canceller {
     }
 }
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Hint)]
 pub enum TargetError {
-    #[error("unknown target `{name}`\nhint: known targets are {known}")]
+    #[error("unknown target `{name}`")]
+    #[hint("known targets are {known}")]
     Unknown { name: String, known: String },
-    #[error(
-        "arrange scans as {how:?}: this target does not support that\n\
-         hint: use --target instance, or scan through the cache with --scan-pct"
-    )]
+    #[error("arrange scans as {how:?}: this target does not support that")]
+    #[hint("use --target instance, or scan through the cache with --scan-pct")]
     NoScan { how: ScanHow },
-    #[error("load: interrupted\nhint: what was loaded is incomplete and is not used")]
+    #[error("load: interrupted")]
+    #[hint("what was loaded is incomplete and is not used")]
     Interrupted,
     #[error(transparent)]
-    Own(Box<dyn Error + Send + Sync>),
+    #[hint(transparent)]
+    Own(OwnError),
+}
+
+/// An error of one target, with its hint.
+#[derive(Debug)]
+pub struct OwnError {
+    error: Box<dyn Error + Send + Sync>,
+    hint: Option<String>,
+}
+
+impl fmt::Display for OwnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.error, f)
+    }
+}
+
+impl Error for OwnError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.error.source()
+    }
+}
+
+impl Hint for OwnError {
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        self.hint.as_deref().map(Cow::Borrowed)
+    }
 }
 
 impl TargetError {
-    pub fn own(error: impl Error + Send + Sync + 'static) -> Self {
-        Self::Own(Box::new(error))
+    pub fn own(error: impl Hint + Send + Sync + 'static) -> Self {
+        let hint = error.hint().map(Cow::into_owned);
+        Self::Own(OwnError { error: Box::new(error), hint })
     }
 }
 

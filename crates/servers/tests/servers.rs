@@ -8,9 +8,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use blockstone_base::hint::Hint as _;
 use blockstone_base::units::Bytes;
 use blockstone_servers::registry::{self, Storage};
-use blockstone_servers::{Loading, Operation, Place, Target, TargetError, TargetSpec};
+use blockstone_servers::{
+    DatabaseOptions, Loading, Operation, Place, Target, TargetError, TargetSpec,
+};
 
 fn go_on(_: Loading) -> ControlFlow<()> {
     ControlFlow::Continue(())
@@ -159,7 +162,7 @@ fn own(path: &Path) {
 
 #[track_caller]
 fn refused<T>(result: Result<T, TargetError>, words: &[&str]) {
-    let error = result.err().expect("it is refused").to_string();
+    let error = result.err().expect("it is refused").told();
     for word in words.iter().chain(&["\nhint: "]) {
         assert!(error.contains(word), "{word} is not in: {error}");
     }
@@ -279,7 +282,7 @@ fn a_load_into_a_full_disk_says_so_and_leaves_nothing() {
         schemas: 1,
         rows: 20_000,
         scan_rows: 16,
-        cache: Bytes::mib(4),
+        options: DatabaseOptions { cache_bytes: Bytes::mib(4), ..DatabaseOptions::default() },
         ..TargetSpec::default()
     };
     let target = (registry::find("postgres:").unwrap().open)(&spec, &mut go_on).unwrap();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::Observation;
 use crate::cluster::Database;
-use crate::hours::{self, Week};
+use crate::hours::{self, Mean, Week};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Consolidation {
@@ -16,13 +16,13 @@ pub struct Consolidation {
     /// Time of the peak of sums: an hour of the week, or the start of a snapshot.
     pub at: String,
     /// Contributors to the peak, the largest share first.
-    pub parts: Vec<Part>,
+    pub parts: Vec<Contributor>,
     /// The highest sum of the maxima inside intervals: an upper bound.
     pub most: Option<f64>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Part {
+pub struct Contributor {
     pub name: String,
     pub peak: f64,
     /// Its part of the peak of sums; `None` if it is unknown at that time.
@@ -41,12 +41,12 @@ pub fn of_databases(
     }
     let weeks: Vec<Week> = databases.iter().map(|database| week(database, &value)).collect();
     let (peak_of_sums, hour) = together(&weeks).peak()?;
-    let parts: Vec<Part> = databases
+    let parts: Vec<Contributor> = databases
         .iter()
         .zip(&weeks)
         .filter_map(|(database, week)| {
             let (peak, _) = week.peak()?;
-            Some(Part { name: database.name.clone(), peak, at_peak: week.0[hour] })
+            Some(Contributor { name: database.name.clone(), peak, at_peak: week.0[hour] })
         })
         .collect();
     let highest = |database: &Database| {
@@ -83,7 +83,7 @@ pub fn of_instances(
     let (peak_of_sums, at) = known.max_by(|a, b| a.0.total_cmp(&b.0))?;
     let part = |(name, peak): (&str, f64)| {
         let there = at.parts.iter().find(|it| it.instance == name);
-        Part { name: name.to_owned(), peak, at_peak: there.and_then(&value) }
+        Contributor { name: name.to_owned(), peak, at_peak: there.and_then(&value) }
     };
     Some(Consolidation {
         of: "instances",
@@ -95,18 +95,17 @@ pub fn of_instances(
     })
 }
 
-fn sorted(mut parts: Vec<Part>) -> Vec<Part> {
+fn sorted(mut parts: Vec<Contributor>) -> Vec<Contributor> {
     parts.sort_by(|a, b| b.at_peak.unwrap_or(-1.0).total_cmp(&a.at_peak.unwrap_or(-1.0)));
     parts
 }
 
 /// Returns the hours of the week of one database.
 pub fn week(database: &Database, value: impl Fn(&Observation) -> Option<f64>) -> Week {
-    let known = database
-        .snapshots
-        .iter()
-        .filter_map(|it| Some((value(&it.load)?, it.load.begin_s, it.load.seconds)));
-    Week::of(known)
+    let mean = |load: &Observation| {
+        Some(Mean { value: value(load)?, begin_s: load.begin_s, seconds: load.seconds })
+    };
+    Week::of(database.snapshots.iter().filter_map(|it| mean(&it.load)))
 }
 
 /// Returns the sum of several weeks. An hour that is unknown in one of them is the sum of the

@@ -11,7 +11,7 @@ pub const WEEKS_MIN: usize = 5;
 /// A week of which less than this share was observed is left out.
 const OBSERVED_MIN: f64 = 0.5;
 const RESAMPLES: usize = 1_000;
-/// Most weeks used: a slope is the median over pairs, which takes seconds for more.
+/// Maximum number of weeks used: a slope is the median over pairs, which takes seconds for more.
 const WEEKS_MAX: usize = 60;
 const SEED: u64 = 0x5125;
 

@@ -19,6 +19,7 @@ pub mod queue;
 pub mod redundancy;
 pub mod unit;
 
+use blockstone_base::hint::Hint;
 use serde::Serialize;
 
 pub use catalogue::Catalogue;
@@ -100,22 +101,25 @@ pub struct Answer {
     pub unchecked: Vec<&'static str>,
 }
 
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error, Hint)]
 pub enum HardwareError {
-    #[error("size hardware: {what} is {value}\nhint: {hint}")]
+    #[error("size hardware: {what} is {value}")]
+    #[hint("{hint}")]
     Quantity { what: String, value: f64, hint: &'static str },
-    #[error(
-        "size hardware: nothing that is needed can be held against {unit}\n\
-         hint: state what one can do (IOPS, MB/s, GB …) in the catalogue"
-    )]
+    #[error("size hardware: nothing that is needed can be held against {unit}")]
+    #[hint("state what one can do (IOPS, MB/s, GB …) in the catalogue")]
     NothingToCheck { unit: String },
-    #[error("size hardware: {unit}: {why}\nhint: {hint}")]
+    #[error("size hardware: {unit}: {why}")]
+    #[hint("{hint}")]
     Unit { unit: String, why: String, hint: &'static str },
-    #[error("size hardware: {what} {name} is not in the catalogue\nhint: it has {known}")]
+    #[error("size hardware: {what} {name} is not in the catalogue")]
+    #[hint("it has {known}")]
     Unknown { what: &'static str, name: String, known: String },
-    #[error("size hardware: redundancy {0:?} is not known\nhint: {1}")]
+    #[error("size hardware: redundancy {0:?} is not known")]
+    #[hint("{1}")]
     Redundancy(String, &'static str),
     #[error(transparent)]
+    #[hint(transparent)]
     Flash(#[from] blockstone_flash::estimate::EstimateError),
 }
 
@@ -363,7 +367,7 @@ mod tests {
         }
         let zero = Unit { iops: Some(0.0), ..disk() };
         let error = answer(&demand(1.0, 1.0), &zero, &Plan::default()).unwrap_err();
-        assert!(error.to_string().contains("IOPS of disk is 0\nhint: "), "{error}");
+        assert!(error.told().contains("IOPS of disk is 0\nhint: "), "{error}");
         assert_eq!(answer(&demand(0.0, 0.0), &disk(), &Plan::default()).unwrap().units, 0);
         assert_eq!(units(f64::MAX, f64::MIN_POSITIVE), u64::MAX);
     }

@@ -69,14 +69,22 @@ pub fn clock(at_s: f64) -> String {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Week(pub Vec<Option<f64>>);
 
+/// A value and the time that it is the mean of.
+#[derive(Clone, Copy, Debug)]
+pub struct Mean {
+    pub value: f64,
+    pub begin_s: f64,
+    pub seconds: f64,
+}
+
 impl Week {
-    /// Aggregates values, each with its start and length in seconds: first into the mean of each
-    /// hour that they overlap, weighted by the overlap, then into the maximum over the weeks.
-    pub fn of(values: impl IntoIterator<Item = (f64, f64, f64)>) -> Self {
+    /// Aggregates values: first into the mean of each hour that they overlap, weighted by the
+    /// overlap, then into the maximum over the weeks.
+    pub fn of(values: impl IntoIterator<Item = Mean>) -> Self {
         let mut hours: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
         // A value over more than a week says nothing about its hours.
-        let values = values.into_iter().filter(|it| it.2 <= HOURS as f64 * HOUR_S);
-        for (value, begin_s, seconds) in values {
+        let values = values.into_iter().filter(|it| it.seconds <= HOURS as f64 * HOUR_S);
+        for Mean { value, begin_s, seconds } in values {
             let end_s = begin_s + seconds;
             let mut from_s = begin_s;
             while from_s < end_s {
@@ -112,18 +120,24 @@ mod tests {
     /// 2026-11-27, a Friday, 17:00.
     const FRIDAY_S: f64 = 1_795_798_800.0;
 
+    fn mean((value, begin_s, seconds): (f64, f64, f64)) -> Mean {
+        Mean { value, begin_s, seconds }
+    }
+
     #[test]
     fn an_interval_counts_in_each_hour_for_the_time_that_it_has_there() {
         assert_eq!(name(hour_of_week(FRIDAY_S)), "Friday 17:00");
         let half = FRIDAY_S + 1_800.0;
         // 100 for half an hour, then 300 for the last quarter of it and 45 minutes of the next.
-        let week = Week::of([(100.0, half - 1_800.0, 2_700.0), (300.0, half + 900.0, 3_600.0)]);
+        let week =
+            Week::of([(100.0, half - 1_800.0, 2_700.0), (300.0, half + 900.0, 3_600.0)].map(mean));
         assert_eq!(week.0[hour_of_week(FRIDAY_S)], Some(150.0));
         assert_eq!(week.0[hour_of_week(FRIDAY_S) + 1], Some(300.0));
         assert_eq!(week.0.iter().flatten().count(), 2);
-        let next = Week::of([(7.0, FRIDAY_S, 60.0), (5.0, FRIDAY_S + 7.0 * 86_400.0, 3_600.0)]);
+        let next =
+            Week::of([(7.0, FRIDAY_S, 60.0), (5.0, FRIDAY_S + 7.0 * 86_400.0, 3_600.0)].map(mean));
         assert_eq!(next.peak(), Some((7.0, hour_of_week(FRIDAY_S))), "the greater of two weeks");
-        assert_eq!(Week::of([(1.0, f64::MAX, 60.0)]).0.len(), HOURS, "it ends");
+        assert_eq!(Week::of([(1.0, f64::MAX, 60.0)].map(mean)).0.len(), HOURS, "it ends");
     }
 
     #[test]

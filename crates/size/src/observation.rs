@@ -59,7 +59,7 @@ pub struct Levels {
     pub processors: Option<f64>,
 }
 
-/// Most intervals of a history that does not define intervals itself.
+/// Maximum number of intervals of a history that does not define intervals itself.
 const SLICES: usize = 10_000;
 
 /// Source of observations.

@@ -54,17 +54,22 @@ pub struct When {
     pub is: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, blockstone_base::hint::Hint)]
 pub enum CatalogueError {
-    #[error("{what}: there is no table {name}\nhint: tables are named as in {example}")]
+    #[error("{what}: there is no table {name}")]
+    #[hint("tables are named as in {example}")]
     NoTable { what: String, name: String, example: String },
-    #[error("{what}: {name} is ambiguous\nhint: name it with its schema, as {example}")]
+    #[error("{what}: {name} is ambiguous")]
+    #[hint("name it with its schema, as {example}")]
     Ambiguous { what: String, name: String, example: String },
-    #[error("{what}: {table} has no column {name}\nhint: its columns are {columns}")]
+    #[error("{what}: {table} has no column {name}")]
+    #[hint("its columns are {columns}")]
     NoColumn { what: String, table: String, name: String, columns: String },
-    #[error("{what}, line {line}: {why}\nhint: {hint}")]
+    #[error("{what}, line {line}: {why}")]
+    #[hint("{hint}")]
     VirtualKey { what: String, line: usize, why: String, hint: &'static str },
-    #[error("read the keys: {why}\nhint: please report it, with the schema of the database")]
+    #[error("read the keys: {why}")]
+    #[hint("please report it, with the schema of the database")]
     Broken { why: String },
 }
 

@@ -236,10 +236,10 @@ impl<'a> Closure<'a> {
             Some(by) => self.taken[table].needed[by as usize] += 1,
             None => {}
         }
-        for &(key, position, names) in &shape.foreign {
-            if let Some(bytes) = row.keys.get(position).copied().flatten() {
-                self.references[key] += 1;
-                self.wanted[names].want(bytes, key);
+        for foreign in &shape.foreign {
+            if let Some(bytes) = row.keys.get(foreign.position).copied().flatten() {
+                self.references[foreign.key] += 1;
+                self.wanted[foreign.referenced].want(bytes, foreign.key);
             }
         }
     }

@@ -36,13 +36,13 @@ impl Hash for Entry {
     }
 }
 
-type Part = HashSet<Entry, BuildHasherDefault<AsIs>>;
+type Shard = HashSet<Entry, BuildHasherDefault<AsIs>>;
 
 /// Takes 10 to 21 bytes per value. 71 bits of a hash are kept: the probability that two values
 /// among 50 million collide is 10⁻⁶.
 #[derive(Debug, Default)]
 pub struct Hashes {
-    parts: Vec<Part>,
+    parts: Vec<Shard>,
     found: u64,
 }
 
@@ -54,7 +54,7 @@ impl Hashes {
     /// Returns false if it was already present.
     pub fn insert(&mut self, hash: u128) -> bool {
         if self.parts.is_empty() {
-            self.parts.resize_with(PARTS, Part::default);
+            self.parts.resize_with(PARTS, Shard::default);
         }
         self.parts[Self::part(hash)].insert(Entry::new(hash, false))
     }

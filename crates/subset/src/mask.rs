@@ -19,12 +19,14 @@ pub use rule::{Given, Method, Pattern, Rule, column_file, file, parse};
 
 use crate::catalogue::Catalogue;
 use crate::personal::{self, Personal};
+use blockstone_base::hint::Hint;
 use copy_text::NULL;
 use permute::Keyed;
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Hint)]
 pub enum MaskError {
-    #[error("{given}: {why}\nhint: name columns and methods as in --mask customer.email=fake")]
+    #[error("{given}: {why}")]
+    #[hint("name columns and methods as in --mask customer.email=fake")]
     Rule { given: String, why: String },
     #[error("{place}: a value is not what hash masks as {kind}")]
     Value { place: String, kind: &'static str },

@@ -54,9 +54,9 @@ pub fn sample<S: Source>(source: &mut S, settings: &Settings) -> Result<Sampled,
             for &(names, position) in &shape.referenced {
                 held[names].extend(key(position).map(value));
             }
-            for &(foreign, position, _) in &shape.foreign {
-                if let Some(parent) = key(position) {
-                    *named[foreign].entry(value(parent)).or_default() += 1;
+            for foreign in &shape.foreign {
+                if let Some(parent) = key(foreign.position) {
+                    *named[foreign.key].entry(value(parent)).or_default() += 1;
                 }
             }
         })?;

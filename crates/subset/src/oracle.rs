@@ -9,21 +9,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use blockstone_base::csv::{self, Dialect};
+use blockstone_base::hint::Hint;
 
 /// How much of a file is read.
 pub const FILE_MAX: usize = 64 << 20;
-/// Most bytes of a name in Oracle.
+/// Maximum length of a name in Oracle, in bytes.
 const NAME_MAX: usize = 128;
 /// Buckets of `ORA_HASH`: a resolution of 1 in a million.
 const PARTS: f64 = 1_000_000.0;
 
 const UNTESTED: &str = "Made by blockstone from the catalogue alone; not tested with Oracle.";
 
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Hint)]
 pub enum OracleError {
-    #[error("{file}, line {line}: {why}\nhint: {hint}")]
+    #[error("{file}, line {line}: {why}")]
+    #[hint("{hint}")]
     Line { file: String, line: usize, why: String, hint: &'static str },
-    #[error("{file}: {why}\nhint: {hint}")]
+    #[error("{file}: {why}")]
+    #[hint("{hint}")]
     File { file: String, why: String, hint: &'static str },
 }
 
@@ -113,7 +116,7 @@ impl Catalogue {
             };
             let names = [owner, table, name, r_owner, r_name, column];
             if let Some(bad) = names.iter().find(|name| !is_name(name)) {
-                return Err(refuse(line, format!("{bad:?} is no name of Oracle")));
+                return Err(refuse(line, format!("{bad:?} is not a name of Oracle")));
             }
             let table: Name = (owner.to_owned(), table.to_owned());
             if table.0.is_empty() || table.1.is_empty() {
@@ -126,7 +129,7 @@ impl Catalogue {
             let position: u32 = position
                 .trim()
                 .parse()
-                .map_err(|_| refuse(line, format!("{position:?} is no position")))?;
+                .map_err(|_| refuse(line, format!("{position:?} is not a position")))?;
             let constraint = read.constraints.entry((owner.to_owned(), name.to_owned()));
             let constraint = constraint.or_insert_with(|| Constraint {
                 kind: kind.to_owned(),

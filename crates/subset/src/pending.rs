@@ -4,7 +4,7 @@ use roaring::RoaringTreemap;
 
 use crate::numbers::{number, value_of};
 
-/// Most values that are not whole numbers; if there are more, the whole table is read.
+/// Maximum number of values that are not whole numbers; if there are more, the whole table is read.
 const OTHERS: usize = 250_000;
 const OTHERS_BYTES: usize = 8 << 20;
 

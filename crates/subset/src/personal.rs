@@ -298,7 +298,7 @@ const ABOUT: [&str; 12] = [
     "id", "count", "verified", "sent", "enabled", "type", "status", "template", "flag", "valid",
     "subject", "at",
 ];
-/// Most words of a name that are joined: no list has an entry of more.
+/// Maximum number of words in a name that are joined: no list has an entry of more.
 const JOINED: usize = 4;
 
 /// Returns the columns that seem to hold personal data, as `schema.table.column`.

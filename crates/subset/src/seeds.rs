@@ -73,8 +73,8 @@ pub fn choose<S: Source>(
             continue;
         }
         let by = drivers[table]
-            .and_then(|driver| shape.foreign.iter().find(|(key, ..)| *key == driver))
-            .map(|&(_, position, names)| (position, names));
+            .and_then(|driver| shape.foreign.iter().find(|it| it.key == driver))
+            .map(|it| (it.position, it.referenced));
         let kept = |set: &ValueSet| (set.capacity() * SET_BYTES) as u64;
         let kept = parents.values().map(kept).sum::<u64>()
             + seeds.0.values().map(Locators::bytes).sum::<u64>();
@@ -147,8 +147,8 @@ impl<'a> Choice<'a> {
         }
         let mut parents = Vec::new();
         if let Some(cap) = self.settings.cap {
-            for (&(_, position, _), children) in self.shape.foreign.iter().zip(&mut self.children) {
-                let Some(parent) = key(position).map(value) else {
+            for (foreign, children) in self.shape.foreign.iter().zip(&mut self.children) {
+                let Some(parent) = key(foreign.position).map(value) else {
                     parents.push(0);
                     continue;
                 };

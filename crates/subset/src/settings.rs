@@ -18,11 +18,11 @@ pub struct Settings {
     pub seed: u64,
     /// By table; the default for missing tables is a share.
     pub chosen: Vec<Chosen>,
-    /// Most seeds with the same parent, for each key.
+    /// Maximum number of seeds with the same parent, for each key.
     pub cap: Option<u32>,
     /// Whether rows are seeds if their parent is one.
     pub stratified: bool,
-    /// Most bytes of memory for keys and locators of rows; `None`: unlimited.
+    /// Limit on the memory for keys and row locators, in bytes; `None` means unlimited.
     pub memory: Option<u64>,
 }
 

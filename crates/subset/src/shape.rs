@@ -27,10 +27,21 @@ pub struct Shape {
     pub lot: Lot,
     /// Position of the value by which a row draws; `None` if the source draws.
     identity: Option<usize>,
-    /// Foreign keys of the table: the key, its position, and the index of the referenced key.
-    pub foreign: Vec<(usize, usize, usize)>,
+    /// Foreign keys of the table.
+    pub foreign: Vec<ScannedKey>,
     /// Referenced keys of the table: index and position.
     pub referenced: Vec<(usize, usize)>,
+}
+
+/// A foreign key, as rows of a scan have it.
+#[derive(Clone, Copy, Debug)]
+pub struct ScannedKey {
+    /// Index in the catalogue.
+    pub key: usize,
+    /// Position in the keys of the scan.
+    pub position: usize,
+    /// Index of the referenced key.
+    pub referenced: usize,
 }
 
 impl Shape {
@@ -61,9 +72,9 @@ impl Shape {
         let mut foreign = Vec::new();
         for (at, key) in catalogue.keys.iter().enumerate().filter(|(_, key)| key.table == table) {
             let like = (key.references, key.referenced.clone());
-            let Some(names) = all.iter().position(|known| *known == like) else { continue };
+            let Some(referenced) = all.iter().position(|known| *known == like) else { continue };
             let key = ScanKey { columns: key.columns.clone(), like, when: key.when.clone() };
-            foreign.push((at, position(key), names));
+            foreign.push(ScannedKey { key: at, position: position(key), referenced });
         }
         let lot = Lot::new(settings.percent, settings.seed, &catalogue.tables[table].name);
         let chosen = settings.chosen(table);

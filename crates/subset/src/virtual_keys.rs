@@ -202,6 +202,8 @@ fn columns_of(
 
 #[cfg(test)]
 mod tests {
+    use blockstone_base::hint::Hint as _;
+
     use super::*;
     use crate::catalogue::Column;
 
@@ -297,7 +299,7 @@ when = { column = \"subject_type\", is = \"Photo\" }
             ("x".repeat(FILE_MAX + 1), "more than 1 MiB"),
         ];
         for (text, said) in cases {
-            let error = read(&catalogue(), &text, "keys.toml").unwrap_err().to_string();
+            let error = read(&catalogue(), &text, "keys.toml").unwrap_err().told();
             assert!(error.contains(said), "{said}: {error}");
             assert_eq!(error.lines().count(), 2, "{error}");
         }

@@ -24,6 +24,7 @@ use std::io::Error;
 use std::path::{Path, PathBuf};
 
 use blockstone_base::Capability;
+use blockstone_base::hint::Hint;
 
 use self::load::Loaded;
 use self::table::{Plain, Table};
@@ -31,14 +32,12 @@ use crate::proc::{own_status, under};
 
 pub use self::file::{Device, Subject};
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Hint)]
 pub enum BpfError {
     #[error("trace inside the kernel: {why}")]
     Missing { why: String },
-    #[error(
-        "start the kernel program {program}: {message}\n\
-         hint: it needs tracepoints of Linux 6.5 or later"
-    )]
+    #[error("start the kernel program {program}: {message}")]
+    #[hint("it needs tracepoints of Linux 6.5 or later")]
     Refused { program: String, message: String },
     #[error("{operation} the kernel table {table}: {source}")]
     Table { operation: &'static str, table: &'static str, source: Error },

@@ -7,6 +7,7 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use blockstone_base::hint::Hint;
 use blockstone_base::units::Bytes;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
@@ -89,17 +90,13 @@ impl DerefMut for Slot {
     }
 }
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Hint)]
 pub enum ArenaError {
-    #[error(
-        "map {bytes} bytes of I/O memory: {source}\n\
-         hint: use fewer workers, a lower depth or a smaller block"
-    )]
+    #[error("map {bytes} bytes of I/O memory: {source}")]
+    #[hint("use fewer workers, a lower depth or a smaller block")]
     Map { bytes: usize, source: std::io::Error },
-    #[error(
-        "allocate I/O memory: {0}\n\
-         hint: ask for smaller requests or fewer at once, or raise the limit of the control group"
-    )]
+    #[error("allocate I/O memory: {0}")]
+    #[hint("ask for smaller requests or fewer at once, or raise the limit of the control group")]
     Short(#[from] Short),
 }
 

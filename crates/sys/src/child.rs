@@ -53,6 +53,18 @@ pub fn user(root: &Path, names: &[&str]) -> Option<User> {
     names.iter().find_map(entry)
 }
 
+/// Returns the name of a user, as the machine's user list has it.
+pub fn name_of(root: &Path, uid: u32) -> Option<String> {
+    let list = std::fs::read_to_string(root.join("etc/passwd")).ok()?;
+    let is_it = |line: &&str| line.split(':').nth(2).is_some_and(|field| field.parse() == Ok(uid));
+    Some(list.lines().find(is_it)?.split(':').next()?.to_owned())
+}
+
+/// Returns the user whose rights this process has.
+pub fn own_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
 pub fn is_superuser() -> bool {
     rustix::process::geteuid().is_root()
 }

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use blockstone_base::Capability;
+use blockstone_base::hint::Hint;
 use blockstone_base::load::SyncFlag;
 use blockstone_base::text::parent_dir;
 use rustix::fs::{
@@ -48,15 +49,19 @@ struct Home {
     name: OsString,
 }
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Hint)]
 pub enum FileError {
-    #[error("open {path}: {source}\nhint: {}", open_hint(source, *direct))]
+    #[error("open {path}: {source}")]
+    #[hint("{}", open_hint(source, *direct))]
     Open { path: PathBuf, direct: bool, source: io::Error },
-    #[error("create {path}: {source}\nhint: {}", create_hint(source, *direct))]
+    #[error("create {path}: {source}")]
+    #[hint("{}", create_hint(source, *direct))]
     Create { path: PathBuf, direct: bool, source: io::Error },
-    #[error("lock {path}: another process holds it\nhint: is another Blockstone running there?")]
+    #[error("lock {path}: another process holds it")]
+    #[hint("is another Blockstone running there?")]
     Locked { path: PathBuf },
-    #[error("{operation} {path}: {source}\nhint: {}", io_hint(source))]
+    #[error("{operation} {path}: {source}")]
+    #[hint("{}", io_hint(source))]
     Io { operation: &'static str, path: PathBuf, source: io::Error },
 }
 
@@ -138,10 +143,10 @@ impl BlockFile {
         }
     }
 
-    /// Creates a file that did not exist, readable only by its owner, and holds its directory.
-    /// Nothing is allocated: blocks are allocated as they are written, so that no unwritten extent
-    /// remains to answer a read. Fails when it exists or cannot be created. A file system that
-    /// refuses `O_DIRECT` may already have created the name, which is then removed.
+    /// Creates a new file, readable only by its owner, and keeps its directory open. No space is
+    /// preallocated: blocks are allocated as they are written, so that no read is answered from an
+    /// unwritten extent. Fails if the file exists or cannot be created. A file system that refuses
+    /// `O_DIRECT` may create the name all the same; it is then removed.
     pub fn create_new(path: &Path, direct: bool) -> Result<Self, FileError> {
         let error = |source| FileError::Create { path: path.to_owned(), direct, source };
         let home = Home::of(path).map_err(error)?;
@@ -603,7 +608,7 @@ mod tests {
             BlockFile::open(&path.join("x"), Access::Read, false).unwrap_err(),
             second.set_size(1).unwrap_err(),
         ] {
-            let text = error.to_string();
+            let text = error.told();
             assert!(text.contains(path.to_str().unwrap()) && text.contains("\nhint: "), "{text}");
         }
         assert_eq!(second.write_at(0, &[0]), Err(libc::EBADF));
@@ -716,10 +721,10 @@ mod tests {
         std::os::unix::fs::symlink("data", &link).unwrap();
         BlockFile::open(&link, Access::ReadWrite, false).unwrap();
         for refused in [pipe.as_path(), root.path(), Path::new("/dev/null")] {
-            let error = BlockFile::open(refused, Access::Read, false).unwrap_err().to_string();
+            let error = BlockFile::open(refused, Access::Read, false).unwrap_err().told();
             assert!(error.contains("hint: name a file or a block device"), "{error}");
         }
-        let error = BlockFile::open_device(&link, false).unwrap_err().to_string();
+        let error = BlockFile::open_device(&link, false).unwrap_err().told();
         assert!(error.contains("hint: name a block device"), "{error}");
     }
 

@@ -65,5 +65,6 @@ pub mod tcp;
 pub mod thread;
 #[cfg(test)]
 mod tree;
+pub mod unix_sockets;
 pub mod usage;
 pub mod waiting;

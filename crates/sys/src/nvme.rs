@@ -130,7 +130,8 @@ pub fn read(root: &Path, name: &str, log: Log) -> Result<Page, NvmeError> {
     // Zero-based number of dwords.
     let dwords = (PAGE_BYTES / 4 - 1) as u32;
     let dword_10 = u32::from(number) | RETAIN_EVENTS | dwords << 16;
-    match send(&file, (GET_LOG_PAGE, CONTROLLER, dword_10), &mut page) {
+    let question = Question { opcode: GET_LOG_PAGE, namespace: CONTROLLER, dword_10 };
+    match send(&file, question, &mut page) {
         Ok(Ok(_)) => Ok(page),
         Ok(Err(status)) => Err(NvmeError::Refused { path, number, status }),
         Err(source) => Err(NvmeError::Send { path, number, source }),
@@ -155,26 +156,30 @@ const FEATURE_WRITE_CACHE: u32 = 6;
 /// Queries the write cache of the controller `name` below `root`.
 pub fn write_cache(root: &Path, name: &str) -> io::Result<WriteCache> {
     let file = File::open(under(root, format!("/dev/{name}")))?;
-    let ask = |command, data: &mut [u8]| {
+    let ask = |opcode, dword_10, data: &mut [u8]| {
         let refused = |status: u16| io::Error::other(format!("refused with status {status:#x}"));
-        send(&file, command, data)?.map_err(refused)
+        send(&file, Question { opcode, namespace: 0, dword_10 }, data)?.map_err(refused)
     };
     let mut identity = [0; IDENTIFY_BYTES];
-    ask((IDENTIFY, 0, IDENTIFY_CONTROLLER), &mut identity)?;
+    ask(IDENTIFY, IDENTIFY_CONTROLLER, &mut identity)?;
     if identity[VOLATILE_WRITE_CACHE] & 1 == 0 {
         return Ok(WriteCache::None);
     }
-    let current = ask((GET_FEATURES, 0, FEATURE_WRITE_CACHE), &mut [])?;
+    let current = ask(GET_FEATURES, FEATURE_WRITE_CACHE, &mut [])?;
     Ok(if current & 1 == 0 { WriteCache::Off } else { WriteCache::On })
 }
 
-/// Sends a read-only command (its opcode, namespace and dword 10), and returns its result, or the
-/// status with which the device refused it.
-fn send(
-    file: &File,
-    (opcode, namespace, dword_10): (u8, u32, u32),
-    data: &mut [u8],
-) -> io::Result<Result<u32, u16>> {
+/// A command that only reads.
+#[derive(Clone, Copy)]
+struct Question {
+    opcode: u8,
+    namespace: u32,
+    dword_10: u32,
+}
+
+/// Sends a command, and returns its result, or the status with which the device refused it.
+fn send(file: &File, question: Question, data: &mut [u8]) -> io::Result<Result<u32, u16>> {
+    let Question { opcode, namespace, dword_10 } = question;
     let mut command = AdminCommand {
         opcode,
         namespace,

@@ -10,6 +10,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use blockstone_base::hint::Hint;
 use blockstone_base::units::Bytes;
 
 use crate::cgroup::Groups;
@@ -25,8 +26,9 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How long processes that have ended may take to leave the group.
 const LEAVE: Duration = Duration::from_secs(5);
 
-#[derive(Debug, thiserror::Error)]
-#[error("bound the page cache by {}: {source}\nhint: {hint}", path.display())]
+#[derive(Debug, thiserror::Error, Hint)]
+#[error("bound the page cache by {}: {source}", path.display())]
+#[hint("{hint}")]
 pub struct PageCacheError {
     path: PathBuf,
     source: io::Error,
@@ -221,7 +223,7 @@ mod tests {
     #[test]
     fn without_control_groups_it_says_so() {
         let root = tempfile::tempdir().unwrap();
-        let error = PageCacheBound::create(root.path(), LEAST).unwrap_err().to_string();
+        let error = PageCacheBound::create(root.path(), LEAST).unwrap_err().told();
         assert!(error.contains("/sys/fs/cgroup") && error.contains("\nhint: "), "{error}");
     }
 }

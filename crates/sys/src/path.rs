@@ -18,7 +18,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-/// Most links followed, the same number as in the kernel.
+/// Maximum number of links followed, the same number as in the kernel.
 const LINKS_MAX: u32 = 40;
 const STEP: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 

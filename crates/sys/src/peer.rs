@@ -17,17 +17,31 @@ pub enum Peer {
 
 /// Shuts down all connections of this process to `peer`, and returns how many there were.
 pub fn hang_up(peer: &Peer) -> usize {
-    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return 0 };
+    connections(peer).filter(|socket| shutdown(socket, Shutdown::Both).is_ok()).count()
+}
+
+/// Returns the users who listen at the other ends of this process's connections to `peer`, as they
+/// were when they began to listen.
+pub fn listeners(peer: &Peer) -> Vec<u32> {
+    let users = connections(peer).filter_map(|socket| {
+        let listener = rustix::net::sockopt::socket_peercred(&socket).ok()?;
+        Some(listener.uid.as_raw())
+    });
+    users.collect()
+}
+
+/// Returns a duplicate of each connection of this process to `peer`. Each must be closed before the
+/// next is taken: it could have the number of a descriptor that is still to come.
+fn connections(peer: &Peer) -> impl Iterator<Item = OwnedFd> {
+    let entries = std::fs::read_dir("/proc/self/fd");
     let numbers: Vec<i32> = entries
+        .into_iter()
+        .flatten()
         .flatten()
         .filter_map(|entry| entry.file_name().to_str().and_then(|name| name.parse().ok()))
         .collect();
-    numbers
-        .into_iter()
-        .filter_map(duplicate)
-        .filter(|socket| peer_of(socket.as_fd()).as_ref() == Some(peer))
-        .filter(|socket| shutdown(socket, Shutdown::Both).is_ok())
-        .count()
+    let sockets = numbers.into_iter().filter_map(duplicate);
+    sockets.filter(|socket| peer_of(socket.as_fd()).as_ref() == Some(peer))
 }
 
 /// Shuts down the connection whose descriptor is `number`, so that a reader finds end-of-file.
@@ -82,6 +96,8 @@ mod tests {
         let _silent = UnixListener::bind(dir.path().join("server.sock")).unwrap();
         let mut stream = UnixStream::connect(dir.path().join("server.sock")).unwrap();
         assert_eq!(hang_up(&Peer::Local("other.sock".into())), 0);
+        let own = rustix::process::geteuid().as_raw();
+        assert_eq!(listeners(&Peer::Local("server.sock".into())), [own]);
         assert_eq!(hang_up(&Peer::Local("server.sock".into())), 1);
         assert_eq!(stream.read(&mut [0]).unwrap(), 0);
         let (mut one, _other) = UnixStream::pair().unwrap();

@@ -19,6 +19,7 @@ use crate::proc::{cpus_of_list, text, under};
 pub use record::{Record, Sample};
 pub use symbols::{KernelSymbols, Symbol};
 
+use blockstone_base::hint::Hint;
 use buffer::SharedBuffer;
 
 /// Samples each processor of the machine, whatever runs there, until it is dropped.
@@ -29,17 +30,16 @@ pub struct Sampler {
     copied: Vec<u8>,
 }
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Hint)]
 pub enum PerfError {
-    #[error(
-        "sample the processors: {source}; kernel.perf_event_paranoid is {paranoid}\n\
-         hint: run as root, `setcap cap_perfmon+ep` on the binary, or set \
-         kernel.perf_event_paranoid to 0"
+    #[error("sample the processors: {source}; kernel.perf_event_paranoid is {paranoid}")]
+    #[hint(
+        "run as root, `setcap cap_perfmon+ep` on the binary, or set kernel.perf_event_paranoid to \
+         0"
     )]
     NotPermitted { paranoid: String, source: io::Error },
-    #[error(
-        "sample the processors: {source}\nhint: the kernel must be built with CONFIG_PERF_EVENTS"
-    )]
+    #[error("sample the processors: {source}")]
+    #[hint("the kernel must be built with CONFIG_PERF_EVENTS")]
     Absent { source: io::Error },
 }
 
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn a_refusal_names_the_setting_and_what_would_help() {
         let root = tempfile::tempdir().unwrap();
-        let why = |errno| refusal(root.path(), io::Error::from_raw_os_error(errno)).to_string();
+        let why = |errno| refusal(root.path(), io::Error::from_raw_os_error(errno)).told();
         assert!(why(libc::EACCES).contains("perf_event_paranoid is unknown"), "{}", why(13));
         let dir = root.path().join("proc/sys/kernel");
         std::fs::create_dir_all(&dir).unwrap();

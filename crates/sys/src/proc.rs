@@ -127,7 +127,8 @@ pub(crate) fn names(directory: &Path) -> Vec<String> {
     entries(directory).iter().filter_map(|path| name_of(path)).collect()
 }
 
-/// Most processors that Linux supports on any machine (`NR_CPUS`); a higher number is corrupt.
+/// Maximum number of processors that Linux supports on any machine (`NR_CPUS`); a higher number is
+/// corrupt.
 pub const CPUS_MAX: usize = 8192;
 
 /// Returns the numbers of the processors in a list such as `0-3,8`.

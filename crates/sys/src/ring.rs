@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use blockstone_base::Capability;
+use blockstone_base::hint::Hint;
 use io_uring::{IoUring, opcode, squeue, types};
 
 use crate::buffer::Arena;
@@ -34,7 +35,7 @@ pub enum Transfer {
 
 /// Part of a slot's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct SlotRange {
     pub within_bytes: u32,
     pub len_bytes: u32,
     /// Whether the page cache keeps none of the pages (`RWF_DONTCACHE`, Linux 6.14).
@@ -60,14 +61,14 @@ pub struct RingFeatures {
     pub fixed_buffers: Capability,
 }
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Hint)]
 pub enum RingError {
-    #[error("set up an io_uring of {entries} entries: {source}\nhint: {}", setup_hint(source))]
+    #[error("set up an io_uring of {entries} entries: {source}")]
+    #[hint("{}", setup_hint(source))]
     Setup { entries: u32, source: io::Error },
     /// Submitting or waiting failed as a whole, not just a single request.
-    #[error(
-        "enter the io_uring of {path}: {source}\nhint: see the kernel's log (dmesg) for the cause"
-    )]
+    #[error("enter the io_uring of {path}: {source}")]
+    #[hint("see the kernel's log (dmesg) for the cause")]
     Enter { path: String, source: io::Error },
 }
 
@@ -147,7 +148,7 @@ impl Ring {
     pub fn capability() -> Capability {
         match build(1) {
             Ok((_, capability)) => capability,
-            Err(error) => Capability::degraded(error.to_string().replace("\nhint:", ";")),
+            Err(error) => Capability::degraded(error.in_a_line()),
         }
     }
 
@@ -196,7 +197,7 @@ impl Ring {
     /// file.
     #[inline]
     pub fn push(&mut self, transfer: Transfer, slot: usize, at: Place, len_bytes: u32) {
-        let part = Part { within_bytes: 0, len_bytes, uncached: false };
+        let part = SlotRange { within_bytes: 0, len_bytes, uncached: false };
         self.push_part(transfer, slot, part, at);
     }
 
@@ -205,7 +206,7 @@ impl Ring {
     /// # Panics
     /// When the slot is already in flight, the part extends beyond it, or there is no such file.
     #[inline]
-    pub fn push_part(&mut self, transfer: Transfer, slot: usize, part: Part, at: Place) {
+    pub fn push_part(&mut self, transfer: Transfer, slot: usize, part: SlotRange, at: Place) {
         assert!(!self.held[slot], "slot {slot} is in flight");
         let end_bytes = part.within_bytes as usize + part.len_bytes as usize;
         assert!(end_bytes <= self.arena.slot_bytes(), "{end_bytes} bytes in a slot");
@@ -219,7 +220,7 @@ impl Ring {
         self.in_flight += 1;
     }
 
-    fn entry(&self, transfer: Transfer, slot: usize, part: Part, at: Place) -> squeue::Entry {
+    fn entry(&self, transfer: Transfer, slot: usize, part: SlotRange, at: Place) -> squeue::Entry {
         let (fd, offset, len) = (self.fds[at.file], at.offset_bytes, part.len_bytes);
         let buffer = self.arena.slot_ptr(slot).wrapping_add(part.within_bytes as usize);
         let fixed = self.features.fixed_buffers.is_full();
@@ -419,7 +420,7 @@ mod tests {
             }
             answer.unwrap()
         };
-        let part = |within_bytes, len_bytes| Part { within_bytes, len_bytes, uncached: false };
+        let part = |within_bytes, len_bytes| SlotRange { within_bytes, len_bytes, uncached: false };
         ring.push_part(Transfer::Write, 0, part(1, 2), Place { file: 0, offset_bytes: 7 });
         assert_eq!(wait(&mut ring), Ok(2));
         assert_eq!(std::fs::read(dir.path().join("other")).unwrap(), b"\0\0\0\0\0\0\0bc");

@@ -31,7 +31,7 @@ const RECORD: &str = "blockstone.scratch";
 const RECORD_START: &str = "blockstone scratch directory";
 /// A record is shorter than this.
 const RECORD_BYTES: u64 = 256;
-/// Most bytes read from a server's log, which may have any length.
+/// Maximum number of bytes read from a server's log, which may have any length.
 const LOG_BYTES: u64 = 64 << 10;
 /// No database nests directories this deep.
 const DEEPEST: u32 = 100;

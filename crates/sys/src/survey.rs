@@ -15,6 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use blockstone_base::capability::Capability;
+use blockstone_base::hint::Hint;
 use blockstone_base::identity::{
     BlockDevice, CgroupCap, DirectIo, FileSystem, PathKind, StorageTarget,
 };
@@ -29,24 +30,19 @@ use place::Place;
 pub use place::{Alignment, alignment_of};
 pub use usage::{user_of, user_of_beside};
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Hint)]
 pub enum SurveyError {
-    #[error(
-        "use {path}: nothing exists at this path\n\
-         hint: name a directory, file or block device that exists"
-    )]
+    #[error("use {path}: nothing exists at this path")]
+    #[hint("name a directory, file or block device that exists")]
     NotFound { path: PathBuf },
-    #[error(
-        "use {path}: this is a {what}, which holds no data\n\
-         hint: name a directory, a regular file or a block device"
-    )]
+    #[error("use {path}: this is a {what}, which holds no data")]
+    #[hint("name a directory, a regular file or a block device")]
     NotStorage { path: PathBuf, what: &'static str },
-    #[error(
-        "use {path}: {source}\nhint: the user needs read access to the path and execute access \
-         to the directories above it"
-    )]
+    #[error("use {path}: {source}")]
+    #[hint("the user needs read access to the path and execute access to the directories above it")]
     Io { path: PathBuf, source: io::Error },
-    #[error("destroy {path}: cannot tell whether it is in use: {why}\nhint: {hint}")]
+    #[error("destroy {path}: cannot tell whether it is in use: {why}")]
+    #[hint("{hint}")]
     CannotTell { path: PathBuf, why: String, hint: &'static str },
 }
 

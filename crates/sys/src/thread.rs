@@ -5,12 +5,31 @@ use std::io;
 use std::panic::resume_unwind;
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
+use rustix::process::Uid;
+use rustix::thread::set_thread_res_uid;
+
 /// Starts a thread. Fails when the system has none left.
 pub fn spawn<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
     Builder::new().name(name.to_owned()).spawn(work)
+}
+
+/// Does `work` as user `uid` towards files and sockets; only in this thread, and only root may.
+pub fn as_user<T>(uid: u32, work: impl FnOnce() -> T) -> io::Result<T> {
+    struct Back(Uid);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            // The real user is still root, who may always do this.
+            let _ = set_thread_res_uid(None, self.0, None);
+        }
+    }
+    let back = Back(rustix::process::geteuid());
+    set_thread_res_uid(None, Uid::from_raw(uid), None)?;
+    let done = work();
+    drop(back);
+    Ok(done)
 }
 
 /// Starts a thread that ends within `scope`. Fails when the system has none left.

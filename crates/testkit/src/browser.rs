@@ -12,12 +12,12 @@ use crate::ScratchDir;
 
 /// The value that a script returned, and the log of the browser.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct ScriptOutput {
     pub result: Value,
     pub log: String,
 }
 
-impl Seen {
+impl ScriptOutput {
     /// Returns the first line that the page logged to the console: an error or a policy violation.
     pub fn complaint(&self) -> Option<&str> {
         self.log.lines().find(|line| line.contains("CONSOLE"))
@@ -27,13 +27,13 @@ impl Seen {
 /// Opens a page in a window of this size at `address`, which is empty or begins with `#`. The
 /// script runs at the end of the page and returns its value by calling `result(value)`. Fails if it
 /// never does.
-pub fn open(page: &str, size: (u32, u32), address: &str, script: &str) -> io::Result<Seen> {
+pub fn open(page: &str, size: (u32, u32), address: &str, script: &str) -> io::Result<ScriptOutput> {
     let scratch = ScratchDir::on_disk().map_err(io::Error::other)?;
     let path = scratch.path().join("page.html");
     let script = format!("<script>{RESULT}{script}</script></body>");
     fs::write(&path, page.replace("</body>", &script))?;
     let (dom, log) = dump(&path, size, address, scratch.path())?;
-    Ok(Seen { result: value(&dom, &log)?, log })
+    Ok(ScriptOutput { result: value(&dom, &log)?, log })
 }
 
 /// Extracts the script's result from the document.
@@ -47,7 +47,7 @@ fn value(dom: &str, log: &str) -> io::Result<Value> {
 
 /// Opens pages side by side in one browser process, each in a frame of its width in pixels, and
 /// runs a script at the end of each, as [`open`] does.
-pub fn open_each(pages: &[(&str, u32)], script: &str) -> io::Result<Vec<Seen>> {
+pub fn open_each(pages: &[(&str, u32)], script: &str) -> io::Result<Vec<ScriptOutput>> {
     let scratch = ScratchDir::on_disk().map_err(io::Error::other)?;
     let mut frames = String::new();
     for (number, (page, width)) in pages.iter().enumerate() {
@@ -71,7 +71,11 @@ pub fn open_each(pages: &[(&str, u32)], script: &str) -> io::Result<Vec<Seen>> {
         let of = format!("/{number}.html");
         log.lines().filter(|line| line.contains(&of)).collect::<Vec<_>>().join("\n")
     };
-    Ok(made.into_iter().enumerate().map(|(n, result)| Seen { result, log: lines(n) }).collect())
+    Ok(made
+        .into_iter()
+        .enumerate()
+        .map(|(n, result)| ScriptOutput { result, log: lines(n) })
+        .collect())
 }
 
 const GATHER: &str = r"

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use blockstone_base::rng::Rng;
 
@@ -31,6 +32,8 @@ pub enum Fault {
     Reorders,
     /// It treats writes with FUA (forced unit access) as writes without it.
     IgnoresFua,
+    /// A flush takes this long.
+    SlowFlush(Duration),
 }
 
 /// A request that the disk received.
@@ -237,6 +240,7 @@ impl Disk {
         match self.fault {
             Fault::Reorders => return Ok(false),
             Fault::LosesFlush(of) if self.flushes.is_multiple_of(of) => return Ok(true),
+            Fault::SlowFlush(time) => thread::sleep(time),
             _ => {}
         }
         for (number, page) in std::mem::take(&mut self.cache) {

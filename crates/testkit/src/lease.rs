@@ -280,7 +280,9 @@ fn mounts_below(dir: &Path) -> Result<Vec<PathBuf>, TestkitError> {
     Ok(points.filter(|point| point.starts_with(dir)).map(Path::to_owned).collect())
 }
 
-fn unmount(mount: &Path) -> Result<(), TestkitError> {
+/// Unmounts a file system. A child that another test is just starting may have its files open for a
+/// moment, so it is tried again for some seconds.
+pub fn unmount(mount: &Path) -> Result<(), TestkitError> {
     retry(|| tool("umount", &[mount.as_os_str()]).map(drop))
 }
 

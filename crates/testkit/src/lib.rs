@@ -61,6 +61,7 @@ pub use file::{FileKind, ScratchDir};
 pub use fuse::{FuseCache, FuseMounts, FusePages};
 pub use guest::{GUEST_KERNEL, GUEST_PROGRAMS, Guest, GuestDisk, Power, guest_home};
 pub use hog::CpuHog;
+pub use lease::unmount;
 pub use mariadb_server::MariadbServer;
 pub use need::{
     FAST_VARIABLE, Need, REQUIRE_VARIABLE, SKIP_LOG_VARIABLE, TIME_LOG_VARIABLE, allowed,

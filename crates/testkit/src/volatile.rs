@@ -16,7 +16,7 @@ use crate::faulty::{self, Fault, Request};
 use crate::lease::{self, DISK_ROOT, Lease, retry};
 use crate::tool::tool;
 
-const START_WITHIN: Duration = Duration::from_secs(10);
+const START_WITHIN: Duration = Duration::from_mins(1);
 const SOCKET: &str = "socket";
 
 /// How the device handles a flush request.

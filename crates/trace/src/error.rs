@@ -1,22 +1,21 @@
 //! Reasons why a file is rejected.
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, blockstone_base::hint::Hint)]
 pub enum TraceError {
-    #[error("read trace: the file is empty\nhint: trace the session first, or give another file")]
+    #[error("read trace: the file is empty")]
+    #[hint("trace the session first, or give another file")]
     Empty,
-    #[error("read trace: the file is {what}\nhint: {hint}")]
+    #[error("read trace: the file is {what}")]
+    #[hint("{hint}")]
     Other { what: &'static str, hint: &'static str },
-    #[error(
-        "read trace: the format is not known\n\
-         hint: an Oracle SQL trace, a slow query log or a log of PostgreSQL is expected"
-    )]
+    #[error("read trace: the format is not known")]
+    #[hint("an Oracle SQL trace, a slow query log or a log of PostgreSQL is expected")]
     Unknown,
-    #[error("read trace: {what} holds no call and no wait\nhint: {hint}")]
+    #[error("read trace: {what} holds no call and no wait")]
+    #[hint("{hint}")]
     Nothing { what: &'static str, hint: &'static str },
-    #[error(
-        "read trace: this file is {second}, those before are {first}\n\
-         hint: give files of one kind"
-    )]
+    #[error("read trace: this file is {second}, those before are {first}")]
+    #[hint("give files of one kind")]
     Mixed { first: &'static str, second: &'static str },
     #[error("read trace: {0}")]
     Io(#[from] std::io::Error),

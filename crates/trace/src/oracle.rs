@@ -136,7 +136,7 @@ impl Oracle {
         }
     }
 
-    /// Ends the text; lines that were taken for part of it but are not are read again.
+    /// Ends the text. Lines that were mistaken for part of it are parsed again.
     fn end_text(&mut self, wrong: bool) {
         let Mode::Text(text) = std::mem::replace(&mut self.mode, Mode::Records) else { return };
         let failed = text.failed;

@@ -39,12 +39,12 @@ type Named = (usize, Option<String>, String);
 
 /// The values of a figure by slice, and the slices that have its row.
 #[derive(Default)]
-struct Seen {
+struct SliceValues {
     numbers: BTreeMap<usize, f64>,
     rows: BTreeSet<usize>,
 }
 
-impl Seen {
+impl SliceValues {
     /// Returns the values to average over `slices`, those in which the view has a table. A rate is
     /// zero in a slice without the row: leaving these slices out would overstate the rate of rare
     /// events.
@@ -65,7 +65,7 @@ impl Seen {
 pub fn source(recorded: Recorded, interval: &Interval<'_>) -> Source {
     let Interval { from_ns, to_ns, .. } = *interval;
     let recorded = Recorded { from_ns: Some(from_ns), to_ns: Some(to_ns), ..recorded };
-    let mut seen: BTreeMap<Named, BTreeMap<usize, Seen>> = BTreeMap::new();
+    let mut seen: BTreeMap<Named, BTreeMap<usize, SliceValues>> = BTreeMap::new();
     let mut slices: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
     for (at, slice) in interval.slices(SLICES).into_iter().enumerate() {
         for (place, view) in registry::ALL.iter().enumerate() {
@@ -171,6 +171,14 @@ mod tests {
         source(recorded, interval)
     }
 
+    /// Returns the view, instance and row of a figure.
+    fn viewed(key: &Key) -> (&str, Option<&str>, &str) {
+        match &key.subject {
+            Subject::Viewed { view, instance, row } => (view, instance.as_deref(), row),
+            Subject::Measured { .. } => panic!("{key:?} is of no view"),
+        }
+    }
+
     fn received(comparison: &Comparison) -> &Row {
         let is_it = |row: &&Row| row.key.figure == "received_bytes_per_s";
         comparison.rows.iter().find(is_it).unwrap()
@@ -218,12 +226,11 @@ mod tests {
             }
         }
         let (a, b) = (whole(&history), whole(&history));
-        let document = json!(Comparison::of(&[a], &[b]));
-        let rows = document["rows"].as_array().unwrap();
-        let waits = rows.iter().filter(|row| row["figure"] == "waits_per_s");
-        let keys: Vec<_> = waits.map(|row| (row["instance"].clone(), row["row"].clone())).collect();
-        let expected = ["a", "b"].map(|instance| (json!(instance), keys[0].1.clone()));
-        assert_eq!(keys, expected, "{document:#}");
+        let comparison = Comparison::of(&[a], &[b]);
+        let waits = comparison.rows.iter().filter(|row| row.key.figure == "waits_per_s");
+        let keys: Vec<_> = waits.map(|row| viewed(&row.key)).collect();
+        let expected = ["a", "b"].map(|instance| ("events", Some(instance), keys[0].2));
+        assert_eq!(keys, expected, "{comparison:#?}");
     }
 
     #[test]
@@ -243,8 +250,7 @@ mod tests {
         let source = whole(&history);
         let figure = |event: &str, name: &str| {
             let is_it = |figure: &&Figure| {
-                json!(figure.key)["row"].as_str().is_some_and(|row| row.contains(event))
-                    && figure.key.figure == name
+                viewed(&figure.key).2.contains(event) && figure.key.figure == name
             };
             source.figures.iter().find(is_it).map(|figure| figure.estimate)
         };
@@ -262,12 +268,11 @@ mod tests {
         let (a, empty) = (whole(&history(10)), History::default());
         let comparison = Comparison::of(&[a], &[of(&empty.interval(0, 1))]);
         assert!(!comparison.rows.is_empty());
-        assert_eq!(comparison.counts.only_in_one, comparison.rows.len());
+        assert_eq!(comparison.counts.only_in_one, comparison.rows.len() as u64);
         assert!(comparison.rows.iter().all(|row| row.b.is_none() && row.n_b == 0));
-        let document = json!(comparison);
-        let first = &document["rows"][0];
-        assert_eq!((&first["view"], &first["outcome"]), (&json!("network"), &json!("only-in-one")));
-        assert_eq!((&document["b"]["from_ns"], &document["b"]["to_ns"]), (&json!(0), &json!(1)));
-        assert_eq!(document["a"]["recordings"][0]["recording"], "night");
+        let first = &comparison.rows[0];
+        assert_eq!((viewed(&first.key).0, first.outcome), ("network", Outcome::OnlyInOne));
+        assert_eq!((comparison.b.first.from_ns, comparison.b.first.to_ns), (Some(0), Some(1)));
+        assert_eq!(comparison.a.recordings[0].recording, "night");
     }
 }

@@ -39,7 +39,8 @@ pub use blockstone_figures::{
     Bucket, Condition, ConditionError, Focus, History, Interval, Known, Latencies, Missing,
     OCTAVES, Sample, Timed, octave_bounds,
 };
-pub use document::{Document, document};
+pub use document::{Objects, objects};
 pub use page::views_page;
 pub use reasons::reasons;
 pub use table::{Heading, Measure, Shape, Table, Value, View};
+pub use views::who::{VIEW as WHO, answer as who_answer};

@@ -3,7 +3,7 @@
 use blockstone_base::column::Unmeasured;
 use blockstone_figures::Interval;
 
-/// Most columns listed with a reason.
+/// Maximum number of columns listed with a reason.
 const NAMED: usize = 4;
 
 /// Returns why columns of a probe are empty: a line for each reason, with the columns.

@@ -5,13 +5,14 @@ use crate::views::{
     active_sessions, active_set, cgroups, database_io, dirty, disks, durability, events, host,
     interrupts, kernel_io, ledger, load_profile, memory, network, nfs, nvme, own, page_cache,
     processes, processors, profile, resources, samples, sessions, slices, snapper, statements,
-    top_events, write_amplification,
+    top_events, who, write_amplification,
 };
 
 /// Every view, in display order.
 pub const ALL: &[&View] = &[
     &host::VIEW,
     &disks::VIEW,
+    &who::VIEW,
     &load_profile::VIEW,
     &load_profile::RECENT,
     &slices::VIEW,
@@ -55,6 +56,17 @@ pub const ALL: &[&View] = &[
     &own::VIEW,
 ];
 
+/// Their names.
+pub const NAMES: [&str; ALL.len()] = {
+    let mut names = [""; ALL.len()];
+    let mut index = 0;
+    while index < names.len() {
+        names[index] = ALL[index].name;
+        index += 1;
+    }
+    names
+};
+
 /// Views under one heading of the live view.
 pub struct Group {
     pub title: &'static str,
@@ -82,6 +94,7 @@ pub const GROUPS: [Group; 4] = [
         title: "storage",
         views: &[
             &disks::VIEW,
+            &who::VIEW,
             &kernel_io::VIEW,
             &kernel_io::FILE_TYPES,
             &kernel_io::FILES,

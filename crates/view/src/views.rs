@@ -29,4 +29,5 @@ pub mod slices;
 pub mod snapper;
 pub mod statements;
 pub mod top_events;
+pub mod who;
 pub mod write_amplification;

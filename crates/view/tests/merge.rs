@@ -38,6 +38,15 @@ const IO: &str = "read_ios read_bytes read_ns write_ios write_bytes write_ns flu
 
 const PROBES: &[Probe] = &[
     Probe {
+        states: "disk role pid process thread file",
+        objects: &[
+            ("a", &["vda", "writer", "10", "p", "", "/data/a"]),
+            ("b", &["vda", "writer", "11", "p", "", "/data/b"]),
+            ("c", &["vdb", "", "", "kernel write-back", "", "/data/c"]),
+        ],
+        ..probe("io_by_process", "read_bytes write_bytes read_ios write_ios write_back_bytes")
+    },
+    Probe {
         counters: "cpu_user_ns cpu_nice_ns cpu_system_ns cpu_irq_ns cpu_softirq_ns cpu_iowait_ns \
                    cpu_idle_ns cpu_steal_ns switches interrupts forks \
                    psi_cpu_some_ns psi_io_some_ns psi_io_full_ns",
@@ -285,6 +294,10 @@ impl World {
                     if self.is_there(probe, place, tick) {
                         let cells = self.cells(probe, place, tick, &mut counters);
                         history.push(probe.name, tick * TICK_NS, probe.objects[place].0, cells);
+                    } else if probe.name == "io_by_process" {
+                        // It begins at zero when it is active again.
+                        let object = probe.objects[place].0;
+                        counters.retain(|(of, it, _), _| (*of, *it) != (probe.name, object));
                     }
                 }
             }

@@ -1,4 +1,5 @@
-//! Detects steps of the wall clock and suspends of the machine, against the monotonic clock.
+//! Detects steps of the wall clock and suspends of the machine, by comparing them with the
+//! monotonic clock.
 
 use blockstone_base::units::format_ns;
 use rustix::time::{ClockId, clock_gettime};

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use blockstone_base::column::{Reading, Schema, Unmeasured};
 use blockstone_base::database::STATEMENT_TEXT;
+use blockstone_base::hint::Hint as _;
 use blockstone_base::units::Nanos;
 use blockstone_record::manifest::{ProbeInfo, series_of};
 use blockstone_servers::Member;
@@ -215,7 +216,7 @@ impl Poller {
         self.gone = result.is_err();
         if let Err(error) = result {
             answer.readings.clear();
-            answer.error = Some(error.to_string());
+            answer.error = Some(error.told());
             return answer;
         }
         answer.readings.append(&mut self.texts);
@@ -235,7 +236,7 @@ impl Poller {
         self.gone = result.is_err();
         if let Err(error) = result {
             answer.readings.clear();
-            answer.error = Some(error.to_string());
+            answer.error = Some(error.told());
         }
         answer
     }

@@ -29,6 +29,7 @@ use std::sync::mpsc::{channel, sync_channel};
 use std::thread::available_parallelism;
 
 use blockstone_base::column::Reading;
+use blockstone_base::hint::Hint;
 use blockstone_base::identity::Host;
 use blockstone_probe::host;
 use blockstone_record::RecordError;
@@ -45,7 +46,7 @@ use writer::{Contents, Writer, empty_row};
 /// Every supported format, in the order in which they are tried on a file.
 const ALL: &[&Format] = &[&collectl::FORMAT, &sar::FORMAT, &iostat::JSON, &iostat::TEXT];
 
-/// Most files read concurrently. A compressed file may need 128 MiB of memory.
+/// Maximum number of files read concurrently. A compressed file may need 128 MiB of memory.
 const READERS_MAX: usize = 4;
 /// Snapshots in a batch from a reader, and the number of batches that it may be ahead.
 const BATCH: usize = 64;
@@ -94,14 +95,17 @@ enum Failure {
     Stopped,
 }
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Hint)]
 pub enum ImportError {
-    #[error("read {path}: {source}\nhint: check the path and that this user may read it")]
+    #[error("read {path}: {source}")]
+    #[hint("check the path and that this user may read it")]
     Read { path: PathBuf, source: std::io::Error },
-    #[error("import {path}: {why}\nhint: what can be imported: {known}")]
+    #[error("import {path}: {why}")]
+    #[hint("what can be imported: {known}")]
     Foreign { path: PathBuf, why: &'static str, known: String },
     /// The format is known, but a line of it is damaged.
-    #[error("import {path}: line {line}: {what}\nhint: {hint}")]
+    #[error("import {path}: line {line}: {what}")]
+    #[hint("{hint}")]
     Damaged {
         path: PathBuf,
         /// The line number in the decompressed text.
@@ -109,15 +113,20 @@ pub enum ImportError {
         what: String,
         hint: String,
     },
-    #[error("import {path} with {other}: {what}\nhint: import each into a recording of its own")]
+    #[error("import {path} with {other}: {what}")]
+    #[hint("import each into a recording of its own")]
     Differ { path: PathBuf, other: PathBuf, what: &'static str },
-    #[error("import {path}: {what}\nhint: {hint}")]
+    #[error("import {path}: {what}")]
+    #[hint("{hint}")]
     Load { path: PathBuf, what: String, hint: String },
-    #[error("import several databases into one recording: {names}\nhint: import each by itself")]
+    #[error("import several databases into one recording: {names}")]
+    #[hint("import each by itself")]
     Databases { names: String },
-    #[error("start a thread to read a file: {0}\nhint: raise ulimit -u")]
+    #[error("start a thread to read a file: {0}")]
+    #[hint("raise ulimit -u")]
     Thread(std::io::Error),
     #[error(transparent)]
+    #[hint(transparent)]
     Record(#[from] RecordError),
 }
 
@@ -136,12 +145,12 @@ pub struct Import {
 }
 
 enum Source {
-    Files(Vec<Part>),
+    Files(Vec<ImportedFile>),
     /// The rows of the load statistics, and the names of their databases.
     Load(Vec<Snapshot>, Vec<String>),
 }
 
-struct Part {
+struct ImportedFile {
     path: PathBuf,
     format: &'static Format,
     origin: Origin,
@@ -155,7 +164,7 @@ impl Import {
         if paths.iter().any(|path| is_load(path)) {
             return Self::read_loads(paths, false, Databases::One);
         }
-        let mut parts = Part::read_all(paths)?;
+        let mut parts = ImportedFile::read_all(paths)?;
         parts.sort_by_key(|part| part.contents.first_ns);
         let mut contents = Contents::default();
         for pair in parts.windows(2) {
@@ -283,7 +292,7 @@ impl Import {
     }
 }
 
-impl Part {
+impl ImportedFile {
     /// Reads several files concurrently.
     fn read_all(paths: &[PathBuf]) -> Result<Vec<Self>, ImportError> {
         let threads = available_parallelism().map_or(1, NonZero::get).min(READERS_MAX);

@@ -44,7 +44,7 @@ const PLAIN: &str = "text/plain; charset=UTF-8";
 const HEAD_BYTES_MAX: usize = 16 << 10;
 /// Longest lifetime of a connection.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Most concurrent connections, if there are descriptors for four times as many.
+/// Maximum number of concurrent connections, if there are descriptors for four times as many.
 const CONNECTIONS_MAX: usize = 64;
 /// Bytes of an unread answer that the kernel buffers.
 const SEND_BUFFER_BYTES: u32 = 256 << 10;

@@ -6,7 +6,7 @@ use blockstone_base::column::{Cell, Unmeasured};
 use blockstone_base::units::Nanos;
 use blockstone_measure::{Opening, capability};
 use blockstone_record::manifest::{End, Group, Manifest, Phase, ProbeInfo, Stop};
-use blockstone_record::parameters::WatchParameters;
+use blockstone_record::parameters::{WatchParameters, stored};
 use blockstone_record::{Parameters, RecordError, Recorder};
 use blockstone_servers::monitor::Server;
 use blockstone_sys::{clock, survey};
@@ -21,8 +21,6 @@ const SEGMENT: Nanos = Nanos::millis(10_000);
 /// A longer recording has longer segments: a crash loses at most one part in this many.
 const SEGMENT_SHARE: u64 = 20;
 const SEGMENT_MAX: Nanos = Nanos::millis(300_000);
-/// A recording that keeps less would be little more than its last segment.
-pub const KEEP_MIN: Nanos = Nanos::millis(60_000);
 
 pub struct RecordingSink {
     recorder: Recorder,
@@ -44,17 +42,18 @@ impl RecordingSink {
         origin_ns: u64,
     ) -> Result<Self, RecordError> {
         let root = std::path::Path::new("/");
-        let parameters = WatchParameters {
-            interval_ns: Some(settings.interval),
-            keep_ns: destination.keep,
+        let mut stored = stored(&settings.options);
+        stored.retain(|_, value| !value.is_null());
+        let facts = WatchParameters {
             server: (!databases.is_empty()).then(|| named(databases)),
             ..WatchParameters::default()
         };
+        stored.extend(facts.settings());
         let manifest = Opening {
             id: &destination.id,
             verb: "watch",
             argv: &settings.argv,
-            settings: parameters.settings(),
+            settings: stored,
             seed: 0,
             host: &survey::host(root),
             target: &survey::whole_host(root),
@@ -69,7 +68,7 @@ impl RecordingSink {
         let recorder = Recorder::create_of(&destination.dir, manifest)?;
         Ok(Self {
             recorder,
-            keep: destination.keep,
+            keep: settings.options.keep_ns,
             segment_since_ns: 0,
             segments: VecDeque::new(),
             first_ns: None,
@@ -187,11 +186,10 @@ mod tests {
     use std::path::Path;
 
     use blockstone_base::column::{Column, Kind, Schema, Unit};
-    use blockstone_probe::Roles;
     use blockstone_record::Recording;
 
     use super::*;
-    use crate::settings::Kernel;
+    use crate::options::{KEEP_MIN, WatchOptions};
 
     const SECOND_NS: u64 = 1_000_000_000;
 
@@ -208,17 +206,14 @@ mod tests {
     };
 
     fn sink(dir: &Path, keep: Option<Nanos>) -> RecordingSink {
-        let destination = Destination { dir: dir.to_owned(), id: "abcdef".to_owned(), keep };
+        let destination = Destination { dir: dir.to_owned(), id: "abcdef".to_owned() };
         let settings = Settings {
+            options: WatchOptions { keep_ns: keep, ..WatchOptions::default() },
             argv: Vec::new(),
-            interval: Nanos(SECOND_NS),
-            keep: Nanos(0),
-            roles: Roles::with(Vec::new(), Vec::new()),
+            history: Nanos(0),
             record: None,
             databases: Vec::new(),
-            samples: Nanos(SECOND_NS),
-            kernel: Kernel::Off,
-            profile_per_second: None,
+            who: false,
             active_set: None,
         };
         let series = [ProbeInfo::of(&HOST)];

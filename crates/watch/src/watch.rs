@@ -19,8 +19,9 @@ use crate::WatchError;
 use crate::clocks::{Clocks, Jump};
 use crate::database::{Answer, Database};
 use crate::listen::Listener;
+use crate::options::Kernel;
 use crate::recorder::RecordingSink;
-use crate::settings::{Kernel, Settings};
+use crate::settings::{Destination, Settings};
 
 pub const SCHEMA: Schema = Schema {
     probe: "watch",
@@ -43,6 +44,7 @@ const SAMPLED: &[&str] = &[
     profile::SCHEMA.probe,
     active_set::SCHEMA.probe,
     cached_files::SCHEMA.probe,
+    io::BY_PROCESS.probe,
 ];
 /// Ticks between queries of the probes for columns that they cannot measure.
 const ASK_EVERY: u64 = 10;
@@ -51,7 +53,7 @@ pub struct Watch {
     probes: Vec<Box<dyn Probe>>,
     rows: Vec<Row>,
     history: History,
-    keep_ns: u64,
+    settings: Settings,
     recording: Option<RecordingSink>,
     origin_ns: u64,
     ticks: Ticks,
@@ -62,6 +64,8 @@ pub struct Watch {
     databases: Vec<Database>,
     /// The processes whose I/O the kernel counts.
     wanted: Wanted,
+    /// Whether these are all processes.
+    everybody: bool,
     /// Ticks taken, ticks missed, and time spent reading, in nanoseconds.
     own: [u64; 3],
 }
@@ -69,28 +73,32 @@ pub struct Watch {
 impl Watch {
     /// Starts the watch. Nothing is read yet; the first tick is one interval away.
     pub fn start(settings: &Settings) -> Result<Self, WatchError> {
-        let scope = Scope::Host(settings.roles.clone());
+        let options = &settings.options;
+        let roles = Roles::with(options.pid.clone(), options.group.clone());
+        let scope = Scope::Host(roles.clone());
         let context = Context { root: Path::new("/").to_owned(), scope };
         let mut probes: Vec<_> =
             registry::of(&context).map(|entry| (entry.open)(&context)).collect();
         let wanted = Wanted::default();
-        if settings.kernel != Kernel::Off {
-            probes.push(io::open(kernel_io(settings, &wanted)));
+        probes.extend(counters(settings, &roles, &wanted));
+        if options.profile {
+            probes.push(profile::open(sampled(options.profile_hz, roles.clone())));
         }
-        probes
-            .extend(settings.profile_per_second.map(|rate| profile::open(sampled(settings, rate))));
         let counted = settings.active_set.as_ref();
         probes.extend(counted.map(|devices| active_set::open(Path::new("/"), devices)));
         let origin_ns = clock::now_ns();
-        let databases = Database::start_all(&settings.databases, settings.samples, origin_ns)?;
+        let databases = Database::start_all(&settings.databases, options.sample_ns, origin_ns)?;
         match databases.as_slice() {
-            [only] if only.server().is_local => settings.roles.await_report(),
+            [only] if only.server().is_local => roles.await_report(),
             [] | [_] => {}
             // The first tick already has the names of all of them.
             several => {
                 let members = several.iter().flat_map(Database::members);
-                settings.roles.report(members);
-                wanted.set(several.iter().flat_map(|it| &it.processes).map(|(it, _)| it.pid));
+                roles.report(members);
+                if !settings.who {
+                    let all = several.iter().flat_map(|it| &it.processes);
+                    wanted.set(all.map(|(it, _)| it.pid));
+                }
             }
         }
         let own = probes.iter().map(|probe| probe.schema()).chain([&SCHEMA]).map(ProbeInfo::of);
@@ -102,16 +110,17 @@ impl Watch {
             history: History::new(series).in_zone(TimeZone::system()),
             probes,
             rows: Vec::new(),
-            keep_ns: settings.keep.get(),
+            settings: settings.clone(),
             recording,
             origin_ns,
-            ticks: Ticks::start(&MonotonicClock, settings.interval),
+            ticks: Ticks::start(&MonotonicClock, options.interval_ns),
             clocks: Clocks::now(),
             jumps: Vec::new(),
             listener: None,
-            roles: settings.roles.clone(),
+            roles,
             databases,
             wanted,
+            everybody: settings.who,
             own: [0; 3],
         })
     }
@@ -119,6 +128,12 @@ impl Watch {
     /// Publishes each tick to `listener` from now on.
     pub fn tell(&mut self, listener: Listener) {
         self.listener = Some(listener);
+    }
+
+    /// Counts the I/O of all processes from now on.
+    pub fn count_everybody(&mut self) {
+        self.everybody = true;
+        self.wanted.set([]);
     }
 
     /// Returns the readings so far, as far back as they are kept.
@@ -203,8 +218,34 @@ impl Watch {
         if let Some(listener) = &mut self.listener {
             listener.publish(&self.history, SAMPLED)?;
         }
-        self.history.forget_before(t_ns.saturating_sub(self.keep_ns));
+        self.history.forget_before(t_ns.saturating_sub(self.settings.history.get()));
         Ok(())
+    }
+
+    /// Watches these databases too, from now on. Fails if others are watched already, or if a
+    /// recording is written, whose series were fixed when it began.
+    pub fn connect(&mut self, addresses: &[String]) -> Result<(), WatchError> {
+        if !self.databases.is_empty() || self.recording.is_some() {
+            return Err(WatchError::Fixed);
+        }
+        let samples = self.settings.options.sample_ns;
+        let databases = Database::start_all(addresses, samples, self.origin_ns)?;
+        for info in databases.iter().flat_map(Database::infos) {
+            self.history.add_probe(info);
+        }
+        self.roles.report(databases.iter().flat_map(Database::members));
+        self.databases = databases;
+        Ok(())
+    }
+
+    /// Creates another recording of these series.
+    pub(crate) fn begin_recording(
+        &self,
+        destination: &Destination,
+        series: &[ProbeInfo],
+    ) -> Result<RecordingSink, WatchError> {
+        let Self { settings, databases, origin_ns, .. } = self;
+        Ok(RecordingSink::begin(destination, settings, (databases, series), *origin_ns)?)
     }
 
     /// Ends the watch and its recording.
@@ -225,7 +266,9 @@ impl Watch {
         }
         if reports {
             let processes = self.databases.iter().flat_map(|database| &database.processes);
-            self.wanted.set(processes.map(|(member, _)| member.pid));
+            if !self.everybody {
+                self.wanted.set(processes.map(|(member, _)| member.pid));
+            }
             self.roles.report(self.databases.iter().flat_map(Database::members));
         }
         Ok(())
@@ -281,18 +324,29 @@ impl Watch {
     }
 }
 
-fn kernel_io(settings: &Settings, wanted: &Wanted) -> IoSpec {
-    let roles = settings.roles.clone();
+/// Opens the probes of I/O by role and file, and by process.
+fn counters(settings: &Settings, roles: &Roles, wanted: &Wanted) -> Vec<Box<dyn Probe>> {
+    let charged = settings.who.then(|| roles.clone());
+    let kernel = settings.options.kernel();
+    if kernel == Kernel::Off {
+        let why = || Unmeasured::Off("--no-bpf: I/O is not counted by disk and file".to_owned());
+        return charged.map(|roles| io::charged("/".into(), roles, why())).into_iter().collect();
+    }
+    let spec = kernel_io(kernel, roles.clone(), wanted);
+    io::open_by_process(spec, charged).into_iter().flatten().collect()
+}
+
+fn kernel_io(kernel: Kernel, roles: Roles, wanted: &Wanted) -> IoSpec {
     IoSpec {
-        system_calls: settings.kernel == Kernel::Calls,
+        system_calls: kernel == Kernel::Calls,
         wanted: wanted.clone(),
         resolve: Box::new(move |pid, thread, name| roles.of_any(Path::new("/"), pid, thread, name)),
         ..IoSpec::everybody()
     }
 }
 
-fn sampled(settings: &Settings, per_second: u32) -> ProfileSpec {
-    let (root, roles) = (Path::new("/"), settings.roles.clone());
+fn sampled(per_second: u32, roles: Roles) -> ProfileSpec {
+    let root = Path::new("/");
     ProfileSpec {
         root: root.to_owned(),
         per_second,

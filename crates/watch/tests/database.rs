@@ -6,11 +6,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use blockstone_base::units::Nanos;
-use blockstone_probe::Roles;
 use blockstone_record::{End, Recording};
 use blockstone_testkit::{PostgresServer, require};
-use blockstone_view::{Focus, History, Interval, Value, document, registry};
-use blockstone_watch::{Destination, Kernel, Settings, Watch};
+use blockstone_view::{Focus, History, Interval, Objects, Table, Value, objects, registry};
+use blockstone_watch::{Destination, Settings, Watch, WatchOptions};
 
 fn number(value: &Value) -> f64 {
     match value {
@@ -22,15 +21,18 @@ fn number(value: &Value) -> f64 {
 /// A watch of a database whose sessions are sampled at each tick.
 fn settings(database: String, interval: Nanos) -> Settings {
     Settings {
+        options: WatchOptions {
+            interval_ns: interval,
+            sample_ns: interval,
+            db: vec![database.clone()],
+            no_bpf: true,
+            ..WatchOptions::default()
+        },
         argv: Vec::new(),
-        interval,
-        keep: Nanos::millis(60_000),
-        roles: Roles::default(),
+        history: Nanos::millis(60_000),
         record: None,
         databases: vec![database],
-        samples: interval,
-        kernel: Kernel::Off,
-        profile_per_second: None,
+        who: false,
         active_set: None,
     }
 }
@@ -47,6 +49,12 @@ fn sleepers_are_found_by_their_wait(whole: &Interval<'_>, focus: &Focus) {
     assert_eq!(top.rows[0][0], Value::Text("Timeout:PgSleep".to_owned()), "{:?}", top.rows);
 }
 
+/// Returns all that an interval shows: its columns and the tables of every view.
+fn document(interval: &Interval<'_>) -> (Objects, Vec<Table>) {
+    let tables = registry::ALL.iter().filter_map(|view| view.table(interval));
+    (objects(interval), tables.collect())
+}
+
 #[test]
 fn sessions_are_seen_while_the_server_is_there_and_it_may_go_and_come_back() {
     require!(Root, Postgres);
@@ -56,12 +64,10 @@ fn sessions_are_seen_while_the_server_is_there_and_it_may_go_and_come_back() {
     thread::sleep(Duration::from_millis(500));
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join("recording");
-    let mut watch = Watch::start(&Settings {
-        record: Some(Destination { dir: dir.clone(), id: "db".to_owned(), keep: None }),
-        samples: Nanos::millis(50),
-        ..settings(server.address(), Nanos::millis(250))
-    })
-    .unwrap();
+    let mut settings = settings(server.address(), Nanos::millis(250));
+    settings.options.sample_ns = Nanos::millis(50);
+    settings.record = Some(Destination { dir: dir.clone(), id: "db".to_owned() });
+    let mut watch = Watch::start(&settings).unwrap();
     for _ in 0..6 {
         watch.wait_and_look().unwrap();
     }
@@ -148,7 +154,7 @@ fn statements_that_ran_before_have_their_text() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join("recording");
     let mut watch = Watch::start(&Settings {
-        record: Some(Destination { dir: dir.clone(), id: "db".to_owned(), keep: None }),
+        record: Some(Destination { dir: dir.clone(), id: "db".to_owned() }),
         ..settings(server.address(), Nanos::millis(250))
     })
     .unwrap();
@@ -187,11 +193,9 @@ fn the_kernel_counts_the_reads_and_flushes_that_postgresql_tells_of() {
             "SELECT count(*) FROM t",
             "DO $$ BEGIN FOR i IN 1..600 LOOP INSERT INTO log VALUES (i); COMMIT; END LOOP; END $$",
         ];
-        let mut watch = Watch::start(&Settings {
-            kernel: Kernel::Calls,
-            ..settings(server.address(), Nanos::millis(500))
-        })
-        .unwrap();
+        let mut settings = settings(server.address(), Nanos::millis(500));
+        settings.options.no_bpf = false;
+        let mut watch = Watch::start(&settings).unwrap();
         let settled = |watch: &mut Watch| {
             for _ in 0..6 {
                 watch.wait_and_look().unwrap();
@@ -261,19 +265,10 @@ fn signal(pid: u32, name: &str) {
 fn a_server_that_hangs_does_not_delay_another() {
     require!(Root, Postgres);
     let [first, second] = [(); 2].map(|()| PostgresServer::start(15, &["fsync=off"]).unwrap());
-    let mut watch = Watch::start(&Settings {
-        argv: Vec::new(),
-        interval: Nanos::millis(500),
-        keep: Nanos::millis(60_000),
-        roles: Roles::default(),
-        record: None,
-        databases: vec![first.address(), second.address()],
-        samples: Nanos::millis(100),
-        kernel: Kernel::Off,
-        profile_per_second: None,
-        active_set: None,
-    })
-    .unwrap();
+    let mut settings = settings(first.address(), Nanos::millis(500));
+    settings.options.sample_ns = Nanos::millis(100);
+    settings.databases.push(second.address());
+    let mut watch = Watch::start(&settings).unwrap();
     let names: Vec<String> = watch.servers().map(|server| server.instance.clone()).collect();
     let stopped = Stopped::all(&first);
     for _ in 0..6 {

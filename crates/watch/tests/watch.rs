@@ -6,23 +6,32 @@
 use std::collections::HashSet;
 
 use blockstone_base::units::Nanos;
-use blockstone_probe::Roles;
 use blockstone_record::{End, Recording};
-use blockstone_view::{History, Measure, Shape, Value, document, registry};
-use blockstone_watch::{Destination, Kernel, Settings, Watch};
+use blockstone_view::{
+    History, Interval, Measure, Objects, Shape, Table, Value, objects, registry,
+};
+use blockstone_watch::{Destination, Settings, Watch, WatchOptions};
+
+/// Returns all that an interval shows: its columns and the tables of every view.
+fn document(interval: &Interval<'_>) -> (Objects, Vec<Table>) {
+    let tables = registry::ALL.iter().filter_map(|view| view.table(interval));
+    (objects(interval), tables.collect())
+}
 
 /// A watch of this process and the host around it.
 fn settings(record: Option<Destination>) -> Settings {
     Settings {
+        options: WatchOptions {
+            interval_ns: Nanos::millis(100),
+            pid: vec![std::process::id()],
+            profile: true,
+            ..WatchOptions::default()
+        },
         argv: Vec::new(),
-        interval: Nanos::millis(100),
-        keep: Nanos::millis(60_000),
-        roles: Roles::with(vec![std::process::id()], Vec::new()),
+        history: Nanos::millis(60_000),
         record,
         databases: Vec::new(),
-        samples: Nanos::millis(100),
-        kernel: Kernel::Requests,
-        profile_per_second: Some(99),
+        who: false,
         active_set: Some(Vec::new()),
     }
 }
@@ -79,7 +88,7 @@ fn shares_of_processors_are_all_of_their_time() {
 fn a_replay_shows_to_the_last_digit_what_was_seen_live() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join("night");
-    let destination = Destination { dir: dir.clone(), id: "abc".to_owned(), keep: None };
+    let destination = Destination { dir: dir.clone(), id: "abc".to_owned() };
     let mut watch = Watch::start(&settings(Some(destination))).unwrap();
     let mut live = Vec::new();
     for _ in 0..8 {

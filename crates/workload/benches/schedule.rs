@@ -15,11 +15,11 @@ const STEPS: u32 = 20_000_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut out = std::io::stdout();
-    let plain = Parameters { rows: 1 << 20, update_pct: 25, ..Parameters::default() };
+    let plain = Parameters { rows_per_schema: 1 << 20, update_pct: 25, ..Parameters::default() };
     let all = Parameters {
         scan_pct: 1,
         hotspot: Some(Hotspot { first: 2048, rows: 1024, every: Every(3) }),
-        hot_schema: Some(Every(7)),
+        hot_schema_every: Some(Every(7)),
         think: Some(Think { min: Nanos(1), max: Nanos(1000), every: Every(5) }),
         ..plain.clone()
     };

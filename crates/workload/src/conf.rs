@@ -4,6 +4,7 @@
 //! Both are shell fragments with lines `NAME=value`. They are read, not executed: comments, quotes
 //! and `export` are understood, and a value with an expansion is refused.
 
+use blockstone_base::hint::Hint;
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_servers::RedoStress;
 
@@ -26,16 +27,16 @@ pub enum Dialect {
     Pgio,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Hint)]
 pub enum ConfError {
-    #[error("read line {line}: `{text}` is not NAME=value\nhint: remove it, or comment it out")]
+    #[error("read line {line}: `{text}` is not NAME=value")]
+    #[hint("remove it, or comment it out")]
     Line { line: usize, text: String },
-    #[error("read line {line}: {name}={value} cannot be used: {why}\nhint: {hint}")]
+    #[error("read line {line}: {name}={value} cannot be used: {why}")]
+    #[hint("{hint}")]
     Value { line: usize, name: String, value: String, why: String, hint: String },
-    #[error(
-        "read settings: no setting of slob.conf or pgio.conf is in it\n\
-         hint: name one of these files"
-    )]
+    #[error("read settings: no setting of slob.conf or pgio.conf is in it")]
+    #[hint("name one of these files")]
     Nothing,
 }
 
@@ -105,8 +106,8 @@ impl Reader {
     fn common(&mut self, line: &Assignment<'_>) -> Result<bool, ConfError> {
         match line.name {
             "UPDATE_PCT" => self.wanted.update_pct = Some(line.number(100)?),
-            "RUN_TIME" => self.wanted.run_time = Some(line.seconds()?),
-            "SCALE" => self.wanted.scale = Some(line.scale()?),
+            "RUN_TIME" => self.wanted.run_time_ns = Some(line.seconds()?),
+            "SCALE" => self.wanted.rows_per_schema = Some(line.scale()?),
             "WORK_UNIT" => self.wanted.work_unit = Some(line.number(u32::MAX)?),
             _ => return Ok(false),
         }
@@ -119,7 +120,7 @@ impl Reader {
         }
         match line.name {
             "SCAN_PCT" => self.wanted.scan_pct = Some(line.number(100)?),
-            "SCAN_TABLE_SZ" => self.wanted.scan_size = Some(line.scale()?),
+            "SCAN_TABLE_SZ" => self.wanted.scan_rows = Some(line.scale()?),
             "WORK_LOOP" => {
                 let loops: u64 = line.number(u32::MAX)?.into();
                 self.wanted.loops = (loops > 0).then_some(loops);
@@ -141,7 +142,7 @@ impl Reader {
             "HOTSPOT_FREQUENCY" => self.hotspot.every = line.number(u32::MAX)?,
             "HOT_SCHEMA_FREQUENCY" => {
                 let every = line.number(u32::MAX)?;
-                self.wanted.hot_schema = (every > 0).then_some(every);
+                self.wanted.hot_schema_every = (every > 0).then_some(every);
             }
             "THINK_TM_FREQUENCY" => self.think.every = Every(line.number(u32::MAX)?),
             "THINK_TM_MIN" => self.think.min = line.seconds()?,
@@ -327,14 +328,14 @@ export UPDATE_PCT RUN_TIME
         let wanted = Wanted {
             update_pct: Some(25),
             scan_pct: Some(10),
-            run_time: Some(Nanos(300_000_000_000)),
-            scale: Some(Scale::Bytes(Bytes::mib(80))),
-            scan_size: Some(Scale::Bytes(Bytes::mib(1))),
+            run_time_ns: Some(Nanos(300_000_000_000)),
+            rows_per_schema: Some(Scale::Bytes(Bytes::mib(80))),
+            scan_rows: Some(Scale::Bytes(Bytes::mib(1))),
             work_unit: Some(64),
             redo_stress: Some(RedoStress::Heavy),
             threads: Some(4),
             hotspot: "8M@16M/3".parse().ok(),
-            hot_schema: Some(5),
+            hot_schema_every: Some(5),
             think: "100ms..500ms/2".parse().ok(),
             obfuscate: Some(1.0),
             ..Wanted::default()
@@ -365,7 +366,7 @@ export UPDATE_PCT RUN_TIME
         let wanted = &conf.wanted;
         assert_eq!((wanted.schemas, wanted.threads), (Some(4), Some(2)));
         assert_eq!((wanted.work_unit, wanted.update_work_unit), (Some(255), Some(8)));
-        assert_eq!(wanted.scale, Some(Scale::Bytes(Bytes::gib(1))));
+        assert_eq!(wanted.rows_per_schema, Some(Scale::Bytes(Bytes::gib(1))));
         assert_eq!(conf.without_counterpart.len(), 3, "{:?}", conf.without_counterpart);
     }
 
@@ -383,7 +384,7 @@ export UPDATE_PCT RUN_TIME
             ("listen_port=5432", "no setting of slob.conf"),
             ("", "no setting of slob.conf"),
         ] {
-            let error = read(text).unwrap_err().to_string();
+            let error = read(text).unwrap_err().told();
             assert!(error.contains(expected) && error.contains("\nhint: "), "{text}: {error}");
         }
     }

@@ -9,7 +9,8 @@
 //! ```
 //! use blockstone_workload::{Parameters, Schedule};
 //!
-//! let parameters = Parameters { update_pct: 25, rows: 10_000, ..Parameters::default() };
+//! let rows_per_schema = 10_000;
+//! let parameters = Parameters { update_pct: 25, rows_per_schema, ..Parameters::default() };
 //! let updates = Schedule::new(&parameters, 0).take(100).filter(|step| step.updates()).count();
 //! assert_eq!(updates, 25);
 //! ```

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use blockstone_base::hint::Hint;
 use blockstone_base::load::{Access, LoadSpec, Op, Pacing, SyncMethod};
 use blockstone_base::named;
 use blockstone_base::rng;
@@ -15,6 +16,7 @@ use blockstone_engine::{
     EngineError, Length, Load, Medium, Outcome, Running, Stamped, TimedHistogram, Totals,
 };
 use blockstone_sys::file::{BlockFile, FileError};
+use serde::Serialize;
 
 /// Default size of a write, the most that log writers flush at a time under load.
 pub const WRITE: Bytes = Bytes::kib(128);
@@ -22,7 +24,7 @@ pub const WRITE: Bytes = Bytes::kib(128);
 pub const WRITE_MIN: Bytes = Bytes::kib(4);
 /// Largest size of a write.
 pub const WRITE_MAX: Bytes = Bytes::mib(1);
-/// Most writers: more would be a load of their own rather than noise.
+/// Maximum number of writers: more would be a load of their own rather than noise.
 pub const WRITERS_MAX: u32 = 64;
 /// Size of a write that lays out an area.
 const LAY_OUT: Bytes = Bytes::mib(1);
@@ -33,6 +35,8 @@ const GRACE: Duration = Duration::from_secs(10);
 
 named! {
     /// Mode of noise writes.
+    #[derive(Serialize)]
+    #[serde(rename_all = "kebab-case")]
     NoiseMode {
         /// Past the page cache, each write durable before the next (`O_DSYNC`).
         Redo = "redo",
@@ -78,20 +82,22 @@ pub enum NoisePlace {
     Device(PathBuf),
 }
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Hint)]
 pub enum NoiseError {
     #[error(transparent)]
+    #[hint(transparent)]
     File(#[from] FileError),
     #[error(transparent)]
+    #[hint(transparent)]
     Engine(#[from] EngineError),
-    #[error("prepare the noise file: {why}\nhint: check free space and the kernel's log (dmesg)")]
+    #[error("prepare the noise file: {why}")]
+    #[hint("check free space and the kernel's log (dmesg)")]
     LayOut { why: String },
-    #[error("prepare the noise file: interrupted\nhint: nothing was measured; run it again")]
+    #[error("prepare the noise file: interrupted")]
+    #[hint("nothing was measured; run it again")]
     Interrupted,
-    #[error(
-        "write noise on {}: it has {size}, and the writers need {least}\n\
-         hint: use a smaller area or fewer writers", path.display()
-    )]
+    #[error("write noise on {}: it has {size}, and the writers need {least}", path.display())]
+    #[hint("use a smaller area or fewer writers")]
     SmallDevice { path: PathBuf, size: Bytes, least: Bytes },
 }
 
@@ -381,7 +387,7 @@ mod tests {
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
         std::fs::write(dir.path().join("b"), b"somebody's").unwrap();
         let taken = Areas::lay_out(spec(dir.path()), &mut |_, _| true).unwrap_err();
-        assert!(taken.to_string().contains("hint: "), "{taken}");
+        assert!(taken.told().contains("hint: "), "{taken}");
         let left = std::fs::read(dir.path().join("b")).unwrap();
         assert_eq!(left, b"somebody's", "no file of others is touched");
     }

@@ -23,8 +23,8 @@ const CUSTOMERS_SHARE: u64 = 4;
 const LINES: (u64, u64) = (5, 15);
 /// Orders searched for a customer's last one.
 const RECENT: u32 = 20;
-/// Most orders that one delivery takes. With [`SHARES`], more can be delivered than are created, so
-/// the number of undelivered orders is bounded.
+/// Maximum number of orders that one delivery takes. With [`SHARES`], more can be delivered than
+/// are created, so the number of undelivered orders is bounded.
 const DELIVERED: u64 = 12;
 
 /// Returns how many of a schema's `rows` are room for orders.

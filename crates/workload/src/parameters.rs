@@ -1,21 +1,27 @@
-//! Parameters of the SLOB method, complete and checked.
+//! Parameters of the SLOB method, complete and checked. They are not the struct of the options:
+//! of those each may be missing in the file and on the command line, and sizes are not yet rows.
 
 use std::ops::Range;
 use std::str::FromStr;
 
 use blockstone_base::database::{STATEMENTS, TABLE_STEPS, TRANSACTIONS};
+use blockstone_base::hint::Hint;
 use blockstone_base::load::Pacing;
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_servers::ScanHow;
 
+use serde::Serialize;
+
 use crate::counters::KINDS;
 use crate::order_entry::{self, customers_and_products};
 
-#[derive(Clone, Debug, PartialEq)]
+/// Complete parameters. A manifest stores them under the names of the fields.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Parameters {
+    #[serde(flatten)]
     pub population: Population,
     /// `SCALE`: rows of a schema, one per block.
-    pub rows: u64,
+    pub rows_per_schema: u64,
     /// `WORK_UNIT`: rows that a select visits.
     pub work_unit: u32,
     /// `UPDATE_WORK_UNIT` of pgio: rows that an update changes.
@@ -28,26 +34,34 @@ pub struct Parameters {
     pub scan_rows: u64,
     /// Whether to send transactions of [`order_entry`](crate::order_entry) instead of single
     /// statements. For [`Population::Mixed`] only.
+    #[serde(skip)]
     pub order_entry: bool,
     /// Whether to create tables from all rows of a schema, flush and drop them, instead of sending
     /// single statements. For [`Population::Mixed`] only.
+    #[serde(skip)]
     pub bulk_write: bool,
     /// How sessions scan; `None` leaves it to the target.
+    #[serde(skip)]
     pub scan_how: Option<ScanHow>,
     /// `DO_HOTSPOT`: a range of rows that is visited more often.
+    #[serde(flatten)]
     pub hotspot: Option<Hotspot>,
     /// `HOT_SCHEMA_FREQUENCY`: one in this many operations goes to the first schema.
-    pub hot_schema: Option<Every>,
+    pub hot_schema_every: Option<Every>,
     /// `THINK_TM_*`: pauses between operations.
+    #[serde(flatten)]
     pub think: Option<Think>,
     /// `WORK_LOOP`: operations per session, or tables; `None` runs until stopped.
     pub loops: Option<u64>,
-    /// When operations start; the rate of an open loop is that of all sessions together.
-    pub pacing: Pacing,
+    /// Operations per second of all sessions together; `None` starts each when one completes.
+    pub rate_per_s: Option<f64>,
+    /// The manifest has a place of its own for it.
+    #[serde(skip)]
     pub seed: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
 pub enum Population {
     /// `THREADS_PER_SCHEMA` sessions on each schema, all alike.
     Mixed { schemas: u32, threads: u32 },
@@ -64,22 +78,28 @@ pub enum Population {
 
 /// On average one in N operations, drawn at random each time, so that no two frequencies become
 /// synchronised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Every(pub u32);
 
 /// A range of rows that is visited more often.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Hotspot {
+    #[serde(rename = "hotspot_first_row")]
     pub first: u64,
+    #[serde(rename = "hotspot_rows")]
     pub rows: u64,
+    #[serde(rename = "hotspot_every")]
     pub every: Every,
 }
 
 /// Pauses, uniformly distributed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Think {
+    #[serde(rename = "think_ns_min")]
     pub min: Nanos,
+    #[serde(rename = "think_ns_max")]
     pub max: Nanos,
+    #[serde(rename = "think_every")]
     pub every: Every,
 }
 
@@ -91,37 +111,34 @@ pub enum Scale {
 }
 
 /// Contradictions among the parameters, or with the size of the schemas.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Hint)]
 pub enum ParameterError {
-    #[error("set {parameter} to 0: nothing would run\nhint: give at least 1")]
+    #[error("set {parameter} to 0: nothing would run")]
+    #[hint("give at least 1")]
     Zero { parameter: &'static str },
-    #[error("set {parameter} to {value}: it is a percentage\nhint: give 0 to 100")]
+    #[error("set {parameter} to {value}: it is a percentage")]
+    #[hint("give 0 to 100")]
     Percentage { parameter: &'static str, value: u32 },
-    #[error(
-        "visit {work_unit} rows at a time: the {range} has only {rows}\n\
-         hint: enlarge it with {option}, or reduce the work unit"
-    )]
+    #[error("visit {work_unit} rows at a time: the {range} has only {rows}")]
+    #[hint("enlarge it with {option}, or reduce the work unit")]
     WorkUnit { work_unit: u32, range: &'static str, rows: u64, option: &'static str },
-    #[error(
-        "visit a hot range of {rows} rows from row {first} on: a schema has {scale}\n\
-         hint: give --hotspot a smaller size or offset, or a larger --scale"
-    )]
+    #[error("visit a hot range of {rows} rows from row {first} on: a schema has {scale}")]
+    #[hint("give --hotspot a smaller size or offset, or a larger --scale")]
     Hotspot { first: u64, rows: u64, scale: u64 },
-    #[error("think {min} to {max}: not a range\nhint: write --think MIN..MAX/N")]
+    #[error("think {min} to {max}: not a range")]
+    #[hint("write --think MIN..MAX/N")]
     Think { min: Nanos, max: Nanos },
-    #[error(
-        "think between operations at a fixed rate: the rate already says when each starts\n\
-         hint: omit --think or --rate"
-    )]
+    #[error("think between operations at a fixed rate: the rate already says when each starts")]
+    #[hint("omit --think or --rate")]
     ThinkAtRate,
-    #[error(
-        "spread {sessions} sessions over {schemas} schemas: they do not divide evenly\n\
-         hint: make --sessions a multiple of --schemas"
-    )]
+    #[error("spread {sessions} sessions over {schemas} schemas: they do not divide evenly")]
+    #[hint("make --sessions a multiple of --schemas")]
     Uneven { sessions: u32, schemas: u32 },
-    #[error("run {schemas} x {threads} sessions: too many\nhint: ask for fewer --threads")]
+    #[error("run {schemas} x {threads} sessions: too many")]
+    #[hint("ask for fewer --threads")]
     TooMany { schemas: u32, threads: u32 },
-    #[error("start {rate_per_s} operations a second: not a rate\nhint: give more than 0")]
+    #[error("start {rate_per_s} operations a second: not a rate")]
+    #[hint("give more than 0")]
     Rate { rate_per_s: String },
 }
 
@@ -161,6 +178,12 @@ impl Parameters {
         }
     }
 
+    /// Returns when operations start.
+    pub fn pacing(&self) -> Pacing {
+        self.rate_per_s
+            .map_or(Pacing::Closed, |rate_per_s| Pacing::Open { rate_per_s, poisson: true })
+    }
+
     /// Returns the kinds of operations that sessions send, as indices into [`KINDS`].
     pub fn kinds(&self) -> Range<usize> {
         const TRANSACTIONS_AT: usize = STATEMENTS.len();
@@ -189,7 +212,7 @@ impl Parameters {
 
     /// Returns the number of rows of a schema that are room for orders.
     pub fn order_rows(&self) -> u64 {
-        if self.order_entry { order_entry::order_rows(self.rows) } else { 0 }
+        if self.order_entry { order_entry::order_rows(self.rows_per_schema) } else { 0 }
     }
 
     /// Returns the number of rows that the largest statement visits by key.
@@ -204,7 +227,10 @@ impl Parameters {
             ("--update-work-unit", self.update_work_unit.into()),
             ("--loops", self.loops.unwrap_or(1)),
             ("--scan-size", self.scan_rows),
-            ("the frequency of --hot-schema", self.hot_schema.map_or(1, |every| every.0.into())),
+            (
+                "the frequency of --hot-schema",
+                self.hot_schema_every.map_or(1, |every| every.0.into()),
+            ),
         ] {
             nonzero(parameter, value)?;
         }
@@ -215,11 +241,11 @@ impl Parameters {
             }
         }
         if self.order_entry {
-            let (customers, products) = customers_and_products(self.rows);
+            let (customers, products) = customers_and_products(self.rows_per_schema);
             nonzero("the customers of --scale", customers)?;
             self.check_range("products of a schema", products, "--scale")?;
         }
-        self.check_range("schema", self.rows, "--scale")?;
+        self.check_range("schema", self.rows_per_schema, "--scale")?;
         self.check_hotspot()?;
         self.check_pauses()
     }
@@ -260,14 +286,14 @@ impl Parameters {
     fn check_hotspot(&self) -> Result<(), ParameterError> {
         let Some(Hotspot { first, rows, every }) = self.hotspot else { return Ok(()) };
         nonzero("the frequency of --hotspot", every.0.into())?;
-        if first.checked_add(rows).is_none_or(|end| end > self.rows) {
-            return Err(ParameterError::Hotspot { first, rows, scale: self.rows });
+        if first.checked_add(rows).is_none_or(|end| end > self.rows_per_schema) {
+            return Err(ParameterError::Hotspot { first, rows, scale: self.rows_per_schema });
         }
         self.check_range("hot range", rows, "--hotspot")
     }
 
     fn check_pauses(&self) -> Result<(), ParameterError> {
-        if let Pacing::Open { rate_per_s, .. } = self.pacing {
+        if let Some(rate_per_s) = self.rate_per_s {
             if !(rate_per_s.is_finite() && rate_per_s > 0.0) {
                 return Err(ParameterError::Rate { rate_per_s: rate_per_s.to_string() });
             }
@@ -286,7 +312,7 @@ impl Default for Parameters {
     fn default() -> Self {
         Self {
             population: Population::Mixed { schemas: 1, threads: 1 },
-            rows: 10_240,
+            rows_per_schema: 10_240,
             work_unit: 64,
             update_work_unit: 64,
             update_pct: 10,
@@ -296,10 +322,10 @@ impl Default for Parameters {
             bulk_write: false,
             scan_how: None,
             hotspot: None,
-            hot_schema: None,
+            hot_schema_every: None,
             think: None,
             loops: None,
-            pacing: Pacing::Closed,
+            rate_per_s: None,
             seed: 0,
         }
     }

@@ -7,7 +7,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use blockstone_base::LatencyHistogram;
-use blockstone_base::load::{Op, Pacing};
+use blockstone_base::hint::Hint;
+use blockstone_base::load::Op;
 use blockstone_servers::Target;
 
 use crate::counters::{self, Counters, SessionLatencies, Totals};
@@ -20,18 +21,19 @@ const STACK_BYTES: usize = 256 << 10;
 /// that was just being sent misses a request.
 const CANCEL_AFTER: Duration = Duration::from_millis(250);
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Hint)]
 pub enum WorkloadError {
     #[error(transparent)]
+    #[hint(transparent)]
     Parameters(#[from] ParameterError),
-    #[error(
-        "start session {index} of {sessions}: {source}\n\
-         hint: raise ulimit -u and the control group's pids.max, or ask for fewer sessions"
-    )]
+    #[error("start session {index} of {sessions}: {source}")]
+    #[hint("raise ulimit -u and the control group's pids.max, or ask for fewer sessions")]
     Thread { index: u32, sessions: u32, source: std::io::Error },
     #[error("{why}")]
-    Connect { why: String },
-    #[error("start the sessions: interrupted\nhint: nothing was measured; run it again")]
+    #[hint(hint)]
+    Connect { why: String, hint: Option<String> },
+    #[error("start the sessions: interrupted")]
+    #[hint("nothing was measured; run it again")]
     Interrupted,
 }
 
@@ -62,7 +64,7 @@ pub fn start(
 ) -> Result<Running, WorkloadError> {
     parameters.check()?;
     let sessions = parameters.population.sessions();
-    let open_loop = matches!(parameters.pacing, Pacing::Open { .. });
+    let open_loop = parameters.rate_per_s.is_some();
     let shared = Arc::new(Shared::new(Counters::new(sessions, open_loop)));
     let parameters = Arc::new(parameters.clone());
     let mut running = Running {
@@ -83,8 +85,9 @@ pub fn start(
         running.threads.push(thread);
     }
     if !shared.all_connected(sessions, give_up) {
-        let why = shared.first_error();
-        return Err(why.map_or(WorkloadError::Interrupted, |why| WorkloadError::Connect { why }));
+        let hint = shared.first_hint();
+        let connect = |why| WorkloadError::Connect { why, hint };
+        return Err(shared.first_error().map_or(WorkloadError::Interrupted, connect));
     }
     shared.open();
     Ok(running)

@@ -87,9 +87,9 @@ pub fn checksum(parameters: &Parameters) -> u64 {
 }
 
 /// A number for the kind, then schema, first key and rows.
-type Part = (u64, u32, u64, u32);
+type StepNumbers = (u64, u32, u64, u32);
 
-fn of_operation(operation: &Operation) -> Part {
+fn of_operation(operation: &Operation) -> StepNumbers {
     let kind = operation.kind() as u64;
     match *operation {
         Operation::Select { schema, first_key, rows }
@@ -98,7 +98,7 @@ fn of_operation(operation: &Operation) -> Part {
     }
 }
 
-fn of_statement(statement: &Statement) -> Part {
+fn of_statement(statement: &Statement) -> StepNumbers {
     match *statement {
         Statement::Select { schema, first_key, rows } => (4, schema, first_key, rows),
         Statement::Update { schema, key } => (5, schema, key, 1),
@@ -108,7 +108,7 @@ fn of_statement(statement: &Statement) -> Part {
     }
 }
 
-fn of_table_step(step: &TableStep) -> Part {
+fn of_table_step(step: &TableStep) -> StepNumbers {
     let number = 9 + step.kind() as u64;
     match *step {
         TableStep::Create { schema, table }
@@ -117,7 +117,7 @@ fn of_table_step(step: &TableStep) -> Part {
     }
 }
 
-fn fold(sum: u64, (kind, schema, first_key, rows): Part) -> u64 {
+fn fold(sum: u64, (kind, schema, first_key, rows): StepNumbers) -> u64 {
     let place = (u64::from(schema) << 34) ^ (u64::from(rows) << 2) ^ kind;
     rng::mix(rng::mix(sum ^ place) ^ first_key)
 }
@@ -133,13 +133,13 @@ impl Schedule {
         Self {
             rng,
             schema,
-            rows: parameters.rows,
+            rows: parameters.rows_per_schema,
             work_unit: parameters.work_unit,
             update_work_unit: parameters.update_work_unit,
             updates,
             scans,
             hotspot: parameters.hotspot.map(|hotspot| (hotspot, one_in(hotspot.every))),
-            hot_schema: parameters.hot_schema.map(one_in),
+            hot_schema: parameters.hot_schema_every.map(one_in),
             pauses: parameters.think.map(|think| Pauses {
                 min_ns: think.min.get(),
                 span_ns: think.max.get() - think.min.get() + 1,
@@ -155,7 +155,7 @@ impl Schedule {
                 Population::Mixed { threads, .. } if parameters.order_entry => {
                     Some(OrderEntry::new(SessionSlot {
                         schema,
-                        rows: parameters.rows,
+                        rows: parameters.rows_per_schema,
                         work_unit: parameters.work_unit,
                         session: index % threads,
                         sessions: threads,
@@ -358,7 +358,8 @@ mod tests {
             rows in 64_u64..500, work_unit in 1_u32..=64, update_work_unit in 1_u32..=64, seed: u64,
         ) {
             let parameters = Parameters {
-                rows, work_unit, update_work_unit, update_pct: 50, seed, ..Parameters::default()
+                rows_per_schema: rows, work_unit, update_work_unit, update_pct: 50, seed,
+                ..Parameters::default()
             };
             for step in steps(&parameters, 200) {
                 let (_, keys) = keys(&step);
@@ -371,7 +372,8 @@ mod tests {
 
     #[test]
     fn all_rows_are_updated_odd_and_even_first_and_last() {
-        let parameters = Parameters { rows: 200, update_pct: 100, ..Parameters::default() };
+        let parameters =
+            Parameters { rows_per_schema: 200, update_pct: 100, ..Parameters::default() };
         let seen: HashSet<u64> = steps(&parameters, 5000).iter().flat_map(|s| keys(s).1).collect();
         assert_eq!(seen.len(), 200);
         let single = Parameters { update_work_unit: 1, ..parameters };
@@ -387,7 +389,7 @@ mod tests {
     fn one_of_n_operations_stays_in_the_hot_range_and_fills_it() {
         let hotspot = Hotspot { first: 300, rows: 100, every: Every(3) };
         let parameters = Parameters {
-            rows: 1_000_000,
+            rows_per_schema: 1_000_000,
             hotspot: Some(hotspot),
             update_pct: 50,
             ..Parameters::default()
@@ -409,7 +411,7 @@ mod tests {
     fn one_of_n_operations_goes_to_the_first_schema() {
         let parameters = Parameters {
             population: Population::Mixed { schemas: 8, threads: 2 },
-            hot_schema: Some(Every(4)),
+            hot_schema_every: Some(Every(4)),
             ..Parameters::default()
         };
         let steps: Vec<Step> = Schedule::new(&parameters, 11).take(4000).collect();
@@ -501,10 +503,10 @@ mod tests {
         assert_eq!(sum, checksum(&base.clone()));
         let others = [
             Parameters { seed: 1, ..base.clone() },
-            Parameters { rows: base.rows + 1, ..base.clone() },
+            Parameters { rows_per_schema: base.rows_per_schema + 1, ..base.clone() },
             Parameters { update_pct: 11, ..base.clone() },
             Parameters { work_unit: 63, ..base.clone() },
-            Parameters { hot_schema: Some(Every(3)), ..base.clone() },
+            Parameters { hot_schema_every: Some(Every(3)), ..base.clone() },
             Parameters { order_entry: true, ..base.clone() },
             Parameters { population: Population::Mixed { schemas: 4, threads: 1 }, ..base },
         ];

@@ -1,10 +1,12 @@
 //! One session: a thread that sends its schedule to the target until told to stop.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use blockstone_base::hint::Hint as _;
 use blockstone_engine::pacing::{self, Alarm};
 use blockstone_servers::{Canceller, Target, TargetSession};
 use blockstone_sys::clock;
@@ -32,6 +34,8 @@ struct Gate {
     connected: u32,
     start: Option<Instant>,
     first_error: Option<String>,
+    /// Hint about a session that could not connect.
+    first_hint: Option<String>,
     failed_sessions: u32,
 }
 
@@ -132,7 +136,7 @@ impl Shared {
             let (started, current) = session.current();
             out.extend(current.map(|(kind, due_ns)| (kind, now_ns.saturating_sub(due_ns))));
             let arrivals =
-                pacing::Schedule::new(parameters.pacing, index, sessions, parameters.seed, 0);
+                pacing::Schedule::new(parameters.pacing(), index, sessions, parameters.seed, 0);
             let Some(mut arrivals) = arrivals else { continue };
             let mut schedule = Schedule::new(parameters, index);
             for _ in 0..started {
@@ -145,6 +149,10 @@ impl Shared {
             out.extend(overdue.map(|due_ns| (schedule.step().kind, now_ns - due_ns)));
         }
         out
+    }
+
+    pub fn first_hint(&self) -> Option<String> {
+        self.gate.lock().first_hint.clone()
     }
 
     pub fn first_error(&self) -> Option<String> {
@@ -182,7 +190,15 @@ pub(crate) fn run(index: u32, target: &dyn Target, parameters: &Parameters, shar
     });
     let mut session = match connected {
         Ok(session) => session,
-        Err(error) => return shared.fail(|| format!("connect session {index}: {error}")),
+        Err(error) => {
+            let hint = error.hint().map(Cow::into_owned);
+            let mut gate = shared.gate.lock();
+            if gate.first_error.is_none() {
+                gate.first_hint = hint;
+            }
+            drop(gate);
+            return shared.fail(|| format!("connect session {index}: {error}"));
+        }
     };
     if let Some(canceller) = session.canceller() {
         shared.cancellers.lock().push((index, canceller));
@@ -195,7 +211,7 @@ pub(crate) fn run(index: u32, target: &dyn Target, parameters: &Parameters, shar
         index,
         start,
         schedule: Schedule::new(parameters, index),
-        arrivals: pacing::Schedule::new(parameters.pacing, index, sessions, seed, 0),
+        arrivals: pacing::Schedule::new(parameters.pacing(), index, sessions, seed, 0),
         alarm: Alarm::default(),
         left: parameters.loops.map_or(u64::MAX, |loops| parameters.operations(loops)),
         shared,

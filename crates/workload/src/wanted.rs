@@ -3,11 +3,9 @@
 
 use std::str::FromStr;
 
-use blockstone_base::load::Pacing;
 use blockstone_base::units::{Bytes, Nanos, positive};
-use blockstone_servers::RedoStress;
+use blockstone_servers::{RedoStress, one_of};
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::parameters::{Every, Hotspot, ParameterError, Parameters, Population, Scale, Think};
 
@@ -59,8 +57,8 @@ pub struct Wanted {
     pub writers: u32,
     /// Size of a schema, as a size or a number of blocks [default: 256M, less with many schemas or
     /// little free space]
-    #[arg(long, value_name = "SIZE")]
-    pub scale: Scale,
+    #[arg(long = "scale", value_name = "SIZE")]
+    pub rows_per_schema: Scale,
     /// Rows that a select visits; each row is in a block of its own [default: 64]
     #[arg(long, value_name = "ROWS")]
     pub work_unit: u32,
@@ -75,10 +73,10 @@ pub struct Wanted {
     pub scan_pct: u32,
     /// Size of that table, as a size or a number of blocks [default: 1M]; with --profile scan, of
     /// the table that all sessions share [default: 1G, less with little free space]
-    #[arg(long, value_name = "SIZE")]
-    pub scan_size: Scale,
+    #[arg(long = "scan-size", value_name = "SIZE")]
+    pub scan_rows: Scale,
     /// Columns that an update changes: lite two, heavy all nineteen [default: lite]
-    #[arg(long, value_parser = redo_stress())]
+    #[arg(long, value_parser = one_of(RedoStress::ALL, RedoStress::name))]
     pub redo_stress: RedoStress,
     /// Fraction of each row that is incompressible, 0 to 1 [default: 1]
     #[arg(long, value_name = "RATIO", value_parser = ratio)]
@@ -87,8 +85,8 @@ pub struct Wanted {
     #[arg(long, value_name = "SIZE@OFFSET/N")]
     pub hotspot: HotspotWanted,
     /// Send 1 of N operations to the first schema
-    #[arg(long, value_name = "N")]
-    pub hot_schema: u32,
+    #[arg(long = "hot-schema", value_name = "N")]
+    pub hot_schema_every: u32,
     /// Pause after 1 of N operations, for example 100ms..500ms/10
     #[arg(long, value_name = "MIN..MAX/N", conflicts_with = "rate_per_s")]
     pub think: Think,
@@ -99,7 +97,7 @@ pub struct Wanted {
     /// 30s; 15s with --noise; 4s with --profile scan]
     #[arg(long = "for", aliases = ["run-time", "duration", "time"], value_name = "TIME")]
     #[arg(conflicts_with = "loops")]
-    pub run_time: Nanos,
+    pub run_time_ns: Nanos,
     /// Stop after this many operations per session, or tables with --profile bulk-write, instead of
     /// --for
     #[arg(long, value_name = "N")]
@@ -136,8 +134,8 @@ impl Wanted {
     #[must_use]
     pub fn over(self, below: Self) -> Self {
         let below = Self {
-            loops: below.loops.filter(|_| self.run_time.is_none()),
-            run_time: below.run_time.filter(|_| self.loops.is_none()),
+            loops: below.loops.filter(|_| self.run_time_ns.is_none()),
+            run_time_ns: below.run_time_ns.filter(|_| self.loops.is_none()),
             think: below.think.filter(|_| self.rate_per_s.is_none()),
             rate_per_s: below.rate_per_s.filter(|_| self.think.is_none()),
             ..below
@@ -180,10 +178,10 @@ impl Wanted {
     ) -> Result<Parameters, ParameterError> {
         let shipped = Parameters::default();
         let work_unit = self.work_unit.unwrap_or(shipped.work_unit);
-        let scan_size = self.scan_size.unwrap_or(Scale::Bytes(Bytes::mib(1)));
+        let scan_size = self.scan_rows.unwrap_or(Scale::Bytes(Bytes::mib(1)));
         let parameters = Parameters {
             population: self.population(defaults.population)?,
-            rows: self.scale.unwrap_or(defaults.scale).blocks(block),
+            rows_per_schema: self.rows_per_schema.unwrap_or(defaults.scale).blocks(block),
             work_unit,
             update_work_unit: self.update_work_unit.unwrap_or(work_unit),
             update_pct: self.update_pct.unwrap_or(shipped.update_pct),
@@ -197,12 +195,10 @@ impl Wanted {
                 rows: hotspot.size.blocks(block),
                 every: Every(hotspot.every),
             }),
-            hot_schema: self.hot_schema.map(Every),
+            hot_schema_every: self.hot_schema_every.map(Every),
             think: self.think,
             loops: self.loops,
-            pacing: self
-                .rate_per_s
-                .map_or(Pacing::Closed, |rate_per_s| Pacing::Open { rate_per_s, poisson: true }),
+            rate_per_s: self.rate_per_s,
             seed: self.seed.unwrap_or(seed),
         };
         parameters.check()?;
@@ -250,14 +246,6 @@ impl FromStr for Think {
     }
 }
 
-fn redo_stress() -> impl TypedValueParser<Value = RedoStress> {
-    let all = RedoStress::ALL;
-    PossibleValuesParser::new(all.iter().map(|stress| stress.name())).map(|text| {
-        let found = all.iter().find(|stress| stress.name() == text);
-        *found.unwrap_or(&RedoStress::Lite)
-    })
-}
-
 fn ratio(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if (0.0..=1.0).contains(&value) => Ok(value),
@@ -267,6 +255,8 @@ fn ratio(text: &str) -> Result<f64, String> {
 
 #[cfg(test)]
 mod tests {
+    use blockstone_base::hint::Hint as _;
+
     use super::*;
 
     const DEFAULTS: Defaults =
@@ -292,7 +282,8 @@ mod tests {
         assert_eq!(population, Population::Apart { readers: 128, writers: 0 });
         assert_eq!(readers.update_pct, None, "readers only read, whatever the file says");
         let looping = Wanted { loops: Some(9), think: "1s..2s/3".parse().ok(), ..file };
-        let timed = Wanted { run_time: Some(Nanos(1)), rate_per_s: Some(5.0), ..Wanted::default() };
+        let timed =
+            Wanted { run_time_ns: Some(Nanos(1)), rate_per_s: Some(5.0), ..Wanted::default() };
         let timed = timed.over(looping);
         assert_eq!((timed.loops, timed.think), (None, None), "what is above goes before");
         let sessions = Wanted { sessions: Some(64), ..Wanted::default() }.over(file);
@@ -303,7 +294,7 @@ mod tests {
     #[test]
     fn gaps_are_filled_and_sizes_become_blocks() {
         let parameters = settled(&Wanted::default()).unwrap();
-        assert_eq!(parameters.rows, 32_768);
+        assert_eq!(parameters.rows_per_schema, 32_768);
         assert_eq!(parameters.scan_rows, 128);
         assert_eq!(parameters.update_work_unit, 64);
         assert_eq!(parameters.seed, 7);
@@ -317,11 +308,11 @@ mod tests {
         let with = |change: fn(&mut Wanted)| {
             let mut wanted = Wanted::default();
             change(&mut wanted);
-            settled(&wanted).unwrap_err().to_string()
+            settled(&wanted).unwrap_err().told()
         };
         let cases = [
             (
-                with(|w| w.scale = Some(Scale::Blocks(63))),
+                with(|w| w.rows_per_schema = Some(Scale::Blocks(63))),
                 "visit 64 rows at a time: the schema has only 63",
             ),
             (with(|w| w.update_pct = Some(101)), "set --update-pct to 101"),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use blockstone_base::Capability;
 use blockstone_base::column::Reading;
 use blockstone_base::database::TRANSACTIONS;
-use blockstone_base::load::Pacing;
+use blockstone_base::hint::Hint;
 use blockstone_base::units::Nanos;
 use blockstone_servers::{
     Canceller, Executed, Latencies, Operation, Progress, Statement, TableStep, Target, TargetError,
@@ -60,7 +60,7 @@ struct ScriptedSession {
     target: Arc<Scripted>,
 }
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Hint)]
 #[error("as ordered")]
 struct AsOrdered;
 
@@ -298,7 +298,7 @@ fn a_session_that_cannot_connect_keeps_all_from_starting() {
     let scripted = Arc::new(Scripted { orders, ..Scripted::default() });
     let target: Arc<dyn Target> = Arc::new(Handle(Arc::clone(&scripted)));
     let error = start(&target, &mixed(4), &mut || false).unwrap_err();
-    assert!(matches!(&error, WorkloadError::Connect { why } if why.contains("session 5")));
+    assert!(matches!(&error, WorkloadError::Connect { why, .. } if why.contains("session 5")));
     assert!(scripted.first.lock().unwrap().is_empty(), "nothing was sent");
     wait_until("the others are gone", || Arc::strong_count(&target) == 1);
 }
@@ -360,8 +360,7 @@ fn pauses_are_taken_and_do_not_delay_the_end() {
 
 #[test]
 fn an_open_loop_keeps_its_rate_and_counts_waiting_for_a_slow_target() {
-    let pacing = Pacing::Open { rate_per_s: 400.0, poisson: true };
-    let parameters = Parameters { pacing, ..mixed(2) };
+    let parameters = Parameters { rate_per_s: Some(400.0), ..mixed(2) };
     let (_, running) = begin(Orders::default(), &parameters);
     thread::sleep(Duration::from_millis(1500));
     let ops = running.stop(GRACE).totals.completed_ops();
@@ -390,8 +389,8 @@ fn an_open_loop_keeps_its_rate_and_counts_waiting_for_a_slow_target() {
 #[test]
 fn open_loop_latency_is_the_target_s_and_not_that_of_the_timer() {
     for threads in [1, 4] {
-        let pacing = Pacing::Open { rate_per_s: 1000.0, poisson: true };
-        let parameters = Parameters { pacing, update_pct: 0, ..mixed(threads) };
+        let rate_per_s = Some(1000.0);
+        let parameters = Parameters { rate_per_s, update_pct: 0, ..mixed(threads) };
         let (_, running) = begin(Orders::default(), &parameters);
         thread::sleep(Duration::from_millis(200));
         running.take_latencies();

@@ -62,6 +62,7 @@ const GENERATORS: &[Generator] = &[
     plain("docs/verdicts.md", || printed_by("rules_page")),
     plain("docs/probes.md", || printed_by("columns_page")),
     plain("docs/views.md", || printed_by("views_page")),
+    plain("docs/stores.md", || printed_by("stores_page")),
     plain("docs/cli.md", cli_page),
 ];
 

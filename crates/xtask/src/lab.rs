@@ -7,6 +7,7 @@ mod attacks;
 mod comparison;
 mod copy;
 mod coverage;
+mod db_time;
 mod durability;
 mod log_writes;
 mod long;

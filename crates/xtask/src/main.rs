@@ -46,7 +46,7 @@ enum Job {
     Supply,
     /// Update the files that are generated from the code
     Generate(generate::Options),
-    /// Feed every parser of bytes from elsewhere with a million inputs
+    /// Feed every parser of untrusted input with a million inputs
     Fuzz(fuzz::Options),
     /// Package the release binary with its documents: a tarball, a Debian package, checksums
     Dist,

@@ -3,6 +3,7 @@
 
 mod dependencies;
 mod documents;
+mod hints;
 mod imports;
 pub mod script;
 mod sources;
@@ -50,6 +51,8 @@ const CHECKS: &[Check] = &[
     documents::present,
     documents::links,
     documents::tests,
+    hints::listed,
+    hints::apart,
     imports::circles,
 ];
 

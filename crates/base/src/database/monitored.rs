@@ -186,7 +186,8 @@ pub const STATEMENT: Schema = Schema {
     ],
 };
 
-/// Text of a statement: one row when it is first seen. The object is that of [`STATEMENT`].
+/// Text of a statement, as one row when it is first seen. Its object is the same as in
+/// [`STATEMENT`].
 pub const STATEMENT_TEXT: Schema = Schema {
     probe: "statement_text",
     doc: "The text of each statement seen, once: with placeholders, on one line, truncated.",

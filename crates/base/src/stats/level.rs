@@ -45,8 +45,8 @@ fn is_level_within(rates: &[f64], margin: f64) -> bool {
     (second - first).abs() + half <= margin * level
 }
 
-/// Returns the rates of consecutive batches of ticks, in operations per nanosecond; ticks that do
-/// not fill a batch are left out at the start.
+/// Returns the rates of consecutive batches of ticks, in operations per nanosecond; ticks left over
+/// from whole batches are dropped from the start.
 fn rates(ticks: &[(u64, u64)]) -> Vec<f64> {
     let slices = ticks.len().saturating_sub(1);
     let edges: Vec<(u64, u64)> =

@@ -21,6 +21,8 @@ pub const fn column(
         doc: Cow::Borrowed(doc),
         is_answer: false,
         is_prose: false,
+        is_path: false,
+        is_plain: false,
     }
 }
 

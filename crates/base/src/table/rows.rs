@@ -63,7 +63,8 @@ macro_rules! rows {
         $vis:vis struct $name:ident {
             $(
                 $(#[doc = $doc:literal])+
-                $field:ident: $type:ty = $make:ident($($part:expr),+) $(.$mark:ident())*
+                $field:ident: $type:ty =
+                    $make:ident($($part:expr),+) $(.$mark:ident($($argument:expr),*))*
             ),+ $(,)?
         }
     ) => {
@@ -78,7 +79,7 @@ macro_rules! rows {
                 $crate::rows!(
                     @heading $make, $crate::table::rows::key(stringify!($field)),
                     $crate::table::rows::sentence(concat!($($doc),+)), $($part),+
-                )$(.$mark())*
+                )$(.$mark($($argument),*))*
             ),+];
         }
 

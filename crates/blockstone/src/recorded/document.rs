@@ -1,132 +1,153 @@
-//! Keys that the JSON documents of recordings share. A key is never renamed or given another
-//! meaning within a version.
+//! Keys that the JSON documents of recordings share, besides their single figures and tables.
 
 use std::collections::BTreeMap;
 
 use blockstone_base::identity::{Host, StorageTarget};
+use blockstone_base::stats::Estimate;
+use blockstone_base::table::Missing;
 use blockstone_base::verdict::Verdict;
 use blockstone_record::Recording;
-use blockstone_record::manifest::{End, Figure, NamedCapability};
-use schemars::{JsonSchema, Schema};
+use blockstone_record::manifest::{Figure, FileEvidence, NamedCapability, Phase};
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-/// Which recording it is, what it says in short, and on which machine.
+/// Tables for people, of what these keys say.
+pub const SHOWN_ONLY: &[&str] =
+    &["devices", "path", "test-file", "machine", "capabilities", "settings", "recording"];
+
+/// Which recording it is, its figures, the storage and the machine. A key without a value is left
+/// out.
 #[derive(Serialize, JsonSchema)]
-pub struct Common<'a> {
-    /// Version of Blockstone that measured.
-    tool_version: &'a str,
+pub struct Objects<'a> {
     /// Whether no verdict condemns a number.
     trustworthy: bool,
     recording: Identity<'a>,
-    /// Every figure, and its 95 % interval; null when condemned or not measured.
-    summary: Map<String, Value>,
-    /// The figures that may not be used, by name.
-    #[schemars(with = "BTreeMap<String, Condemned>")]
-    condemned: Map<String, Value>,
-    /// One for each rule that applies.
-    verdicts: &'a [Verdict],
-    /// The figures that were measured, by name, with all there is to say about each.
-    #[schemars(with = "BTreeMap<String, Figure>")]
-    figures: Map<String, Value>,
+    /// Every figure that the verb knows, by name.
+    figures: BTreeMap<&'a str, Known<'a>>,
     host: &'a Host,
     target: &'a StorageTarget,
-    /// The settings after defaults, by the name of the option.
+    /// Settings after defaults, by the name of the option.
     settings: &'a BTreeMap<String, Value>,
     /// Capabilities of the measurement, with the reason for each that is degraded.
     capabilities: &'a [NamedCapability],
+    /// File that was read and written.
+    file: Option<&'a FileEvidence>,
+    /// Files or devices that served a database as disks, and their layout after loading.
+    disk_files: &'a [FileEvidence],
+    /// Files in which a database on this machine stores the rows that are visited, after loading.
+    data_files: &'a [FileEvidence],
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Identity<'a> {
     /// Its directory.
     path: String,
+    /// Short random id, also the suffix of the directory's name.
     id: &'a str,
+    /// Format in which it is stored.
+    format: &'a str,
+    /// Command line, as given.
+    command: &'a [String],
+    /// Seed of all random choices and data, in digits.
+    seed: String,
     /// RFC 3339.
     started_at: &'a str,
-    /// RFC 3339; null while it runs or after a crash.
+    /// RFC 3339; left out while it runs and after a crash.
     ended_at: Option<&'a str>,
-    end: &'a End,
+    /// Remarks on phases.
+    remarks: Vec<Remark<'a>>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Condemned<'a> {
-    value: Option<f64>,
-    /// The rules that condemn it.
-    by: &'a [String],
+struct Remark<'a> {
+    /// Label of the phase.
+    phase: &'a str,
+    /// Remark of the load generator.
+    note: Option<&'a str>,
+    /// First error of a request.
+    first_error: Option<&'a str>,
 }
 
-/// The keys of a recording. `names` are the figures that the verb knows.
-pub fn common<'a>(
+/// A figure: measured, condemned or not measured.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Known<'a> {
+    Measured {
+        /// Title for people.
+        title: &'a str,
+        /// Unit: `IOPS`, `MB/s`, `ns`.
+        unit: &'a str,
+        #[serde(flatten)]
+        estimate: Estimate,
+        /// Label of the phase that it was derived from.
+        phase: &'a str,
+    },
+    Condemned {
+        /// Title for people.
+        title: &'a str,
+        /// Unit: `IOPS`, `MB/s`, `ns`.
+        unit: &'a str,
+        /// The number, which may not be used.
+        condemned: Estimate,
+        /// Rules that condemn it.
+        condemned_by: &'a [String],
+        /// Label of the phase that it was derived from.
+        phase: &'a str,
+    },
+    Unmeasured {
+        /// Reason why it was not measured, such as `off` or `nothing happened`.
+        unmeasured: &'static str,
+    },
+}
+
+impl<'a> From<&'a Figure> for Known<'a> {
+    fn from(figure: &'a Figure) -> Self {
+        let Figure { title, unit, estimate, phase, condemned_by } = figure;
+        if condemned_by.is_empty() {
+            return Self::Measured { title, unit, estimate: *estimate, phase };
+        }
+        Self::Condemned { title, unit, condemned: *estimate, condemned_by, phase }
+    }
+}
+
+/// Returns the keys of a recording. `names` are the figures that its verb knows.
+pub fn objects<'a>(
     recording: &'a Recording,
-    names: &[&str],
-    figures: &[(String, Figure)],
-    verdicts: &'a [Verdict],
-) -> Common<'a> {
+    names: &'a [&str],
+    figures: &'a [(String, Figure)],
+    verdicts: &[Verdict],
+) -> Objects<'a> {
     let manifest = &recording.manifest;
-    Common {
-        tool_version: &manifest.tool_version,
+    let unmeasured = || Known::Unmeasured { unmeasured: Missing::Nothing.word() };
+    let mut known: BTreeMap<&str, Known<'_>> =
+        names.iter().map(|name| (*name, unmeasured())).collect();
+    known.extend(figures.iter().map(|(name, figure)| (name.as_str(), figure.into())));
+    Objects {
         trustworthy: !verdicts.iter().any(Verdict::condemns),
         recording: Identity {
             path: recording.dir.display().to_string(),
             id: &manifest.id,
+            format: &manifest.format,
+            command: &manifest.argv,
+            seed: manifest.seed.to_string(),
             started_at: &manifest.started_at,
             ended_at: manifest.ended_at.as_deref(),
-            end: &manifest.end,
+            remarks: manifest.phases.iter().filter_map(remark).collect(),
         },
-        summary: summary(names, figures),
-        condemned: condemned(figures),
-        verdicts,
-        figures: figures.iter().map(|(name, figure)| (name.clone(), json!(figure))).collect(),
+        figures: known,
         host: &manifest.host,
         target: &manifest.target,
         settings: &manifest.settings,
         capabilities: &manifest.capabilities,
+        file: manifest.file.as_ref(),
+        disk_files: &manifest.disk_files,
+        data_files: &manifest.data_files,
     }
 }
 
-/// Lists the figures that a verb knows, and what each is, in the schema of its document.
-pub fn summary_of(about: &'static [(&'static str, &'static str)]) -> impl FnMut(&mut Schema) {
-    move |schema| {
-        let Some(summary) = schema.pointer_mut("/properties/summary") else { return };
-        let figure = |(name, about): &(&str, &str)| {
-            let value = json!({ "type": ["number", "null"], "description": about });
-            let interval = json!({
-                "type": ["array", "null"], "items": { "type": ["number", "null"] },
-                "minItems": 2, "maxItems": 2,
-            });
-            [((*name).to_owned(), value), (format!("{name}_interval"), interval)]
-        };
-        let figures: Map<String, Value> = about.iter().flat_map(figure).collect();
-        summary["required"] = figures.keys().cloned().collect();
-        summary["properties"] = figures.into();
-        summary["additionalProperties"] = false.into();
-    }
-}
-
-/// Every figure there is, with or without a number: a script that reads one of them gets a number
-/// or null, never a missing key. A condemned figure is null here and stands under `condemned`.
-fn summary(names: &[&str], figures: &[(String, Figure)]) -> Map<String, Value> {
-    let mut out = Map::new();
-    let mut insert = |name: &str, figure: Option<&Figure>| {
-        let estimate = figure.map(|figure| figure.estimate);
-        out.insert(name.to_owned(), json!(estimate.map(|e| e.value)));
-        out.insert(format!("{name}_interval"), json!(estimate.map(|e| [e.low, e.high])));
-    };
-    for name in names {
-        insert(name, None);
-    }
-    for (name, figure) in figures {
-        insert(name, Some(figure).filter(|figure| figure.condemned_by.is_empty()));
-    }
-    out
-}
-
-fn condemned(figures: &[(String, Figure)]) -> Map<String, Value> {
-    let condemned = figures.iter().filter(|(_, figure)| !figure.condemned_by.is_empty());
-    let entry = |(name, figure): &(String, Figure)| {
-        let value = Some(figure.estimate.value);
-        (name.clone(), json!(Condemned { value, by: &figure.condemned_by }))
-    };
-    condemned.map(entry).collect()
+fn remark(phase: &Phase) -> Option<Remark<'_>> {
+    let (note, first_error) = (phase.note.as_deref(), phase.first_error.as_deref());
+    note.or(first_error)?;
+    Some(Remark { phase: &phase.label, note, first_error })
 }

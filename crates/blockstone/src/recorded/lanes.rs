@@ -26,7 +26,7 @@ pub struct Lane {
 }
 
 impl<'a> Lanes<'a> {
-    /// Of all phases but those that ask no device: their rates would dwarf all others.
+    /// Creates the lanes of all phases that use a device: rates of the others would dwarf theirs.
     pub fn new(history: &'a History, manifest: &'a Manifest) -> Self {
         let slice_ns = (super::identity::duration_ns(manifest) / POINTS).max(1);
         let measured = manifest.phases.iter().filter(|phase| phase.group != Group::Overhead);
@@ -150,12 +150,15 @@ pub fn devices(lanes: &Lanes<'_>) -> Chart {
     lanes.chart("devices-busy", title, Measure::Share, busy.collect())
 }
 
-/// Neighbouring phases of one group as one band.
+/// Neighbouring phases of one group, or windows of a workload with one label, as one band.
 fn bands(manifest: &Manifest) -> Vec<Band> {
     let mut bands: Vec<Band> = Vec::new();
     for phase in &manifest.phases {
         let (from, to) = (phase.start_ns as f64, phase.end_ns as f64);
-        let name = group(phase.group);
+        let name = match phase.group {
+            Group::Workload if !phase.label.is_empty() => &*phase.label,
+            other => group(other),
+        };
         match bands.last_mut() {
             Some(band) if band.name == name => band.to = to,
             _ => bands.push(Band { from, to, name: name.to_owned() }),
@@ -180,6 +183,7 @@ fn group(group: Group) -> &'static str {
         Group::CacheMap => "cache map",
         Group::Matrix => "matrix",
         Group::Mix => "mixes",
+        Group::Store => "store",
         Group::OpenLoop => "fixed rate",
         Group::CachedRead => "cached reads",
         Group::Confirm => "confirm",

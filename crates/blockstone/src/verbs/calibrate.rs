@@ -3,21 +3,26 @@
 mod args;
 pub(crate) mod report;
 
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use blockstone_base::rule::listed;
+use blockstone_base::table::Rows as _;
 use blockstone_calibrate::{Settings, Subject};
 use blockstone_judge::rules::registry;
+use blockstone_judge::summary::ABOUT;
 use blockstone_record::Recording;
 use blockstone_report::render::json::schema::Document;
 use blockstone_sys::held::HeldDir;
 use blockstone_sys::output;
-use clap::{Args, FromArgMatches};
+use clap::{Args, Command, FromArgMatches};
 
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::recorded::document::Objects;
 use crate::verb::{self, Global, Verb};
 use crate::{finish, recordings};
 use args::CalibrateArgs;
@@ -33,8 +38,15 @@ pub const VERB: Verb = Verb {
     rules: || listed(registry::CALIBRATION).collect(),
     finds_runs: true,
     writes: true,
-    documents: &[Document::of::<report::CalibrateDocument<'_>>("calibrate", "A calibration")
-        .with_names(&[report::TABLES, crate::recorded::TABLES])],
+    documents: &[Document::of_tables(
+        ("calibrate", 2),
+        "A calibration",
+        report::rows::Summary::COLUMNS,
+        &[report::TABLES],
+    )
+    .with_keys::<Objects<'_>>()
+    .with_figures(&ABOUT)
+    .with_names(&[crate::recorded::TABLES])],
     report: Some(|recording, _| report::report(&recording, &blockstone_judge::find(&recording)?)),
     figures: Some(|recording, _| {
         let findings = blockstone_judge::find(&recording)?;
@@ -42,11 +54,18 @@ pub const VERB: Verb = Verb {
     }),
 };
 
+/// Runs a calibration with these words as its command line.
+pub(super) fn run_words(words: Vec<OsString>, context: &verb::Context) -> Result<Exit> {
+    let command = CalibrateArgs::augment_args(Command::new("calibrate").no_binary_name(true));
+    run(&CalibrateArgs::from_arg_matches(&command.try_get_matches_from(words)?)?, context)
+}
+
 fn run(args: &CalibrateArgs, context: &verb::Context) -> Result<Exit> {
     let printer = context.printer;
     let orion = args.orion.as_deref().map(|to| {
-        output::directory(to).with_context(|| {
-            format!("create {}\nhint: --orion names a directory of yours", to.display())
+        output::directory(to).map_err(|error| {
+            let what = format!("create {}", to.display());
+            Failure::new(what, "--orion names a directory of yours").because(error)
         })
     });
     let orion = orion.transpose()?;
@@ -54,7 +73,7 @@ fn run(args: &CalibrateArgs, context: &verb::Context) -> Result<Exit> {
     let mut progress = Progress::start(printer)?;
     let prepared = blockstone_calibrate::prepare(&settings)?;
     if let Some(missing) = prepared.missing(&args.require)? {
-        printer.error(&anyhow::anyhow!("{missing}"));
+        printer.error(&missing.into());
         return Ok(Exit::CapabilityMissing);
     }
     let ran = prepared.run(&mut progress);
@@ -67,14 +86,15 @@ fn run(args: &CalibrateArgs, context: &verb::Context) -> Result<Exit> {
     finish::finish_recording(&dir, context)
 }
 
-/// Writes the matrix of a recording in the files that Orion writes.
+/// Writes the matrix of a recording as files in Orion's format.
 fn write_orion(recording: &Path, to: &HeldDir) -> Result<()> {
     let findings = blockstone_judge::find(&Recording::open(recording)?)?;
     for (name, text) in report::orion::files(&findings) {
         let written =
             to.create(Path::new(name)).and_then(|mut file| file.write_all(text.as_bytes()));
-        written.with_context(|| {
-            format!("write {}\nhint: free some space", to.path().join(name).display())
+        written.map_err(|error| {
+            let what = format!("write {}", to.path().join(name).display());
+            Failure::new(what, "free some space").because(error)
         })?;
     }
     Ok(())
@@ -100,11 +120,10 @@ fn settings(args: &CalibrateArgs, global: &Global) -> Result<Settings> {
 fn check_streams(asked: &[u32]) -> Result<()> {
     let once = asked.iter().enumerate().all(|(at, streams)| !asked[..at].contains(streams));
     if !once || asked.len() > 4 {
-        bail!(
-            "read streams: {} numbers are named\n\
-             hint: name up to four different ones, such as --streams 1,2,6",
-            asked.len()
-        );
+        bail!(Failure::new(
+            format!("read streams: {} numbers are named", asked.len()),
+            "name up to four different ones, such as --streams 1,2,6"
+        ));
     }
     Ok(())
 }
@@ -114,7 +133,10 @@ fn check_mixes(asked: &[u32]) -> Result<()> {
     let twice = asked.iter().enumerate().find(|(at, pct)| asked[..*at].contains(pct));
     if let Some((_, read_pct)) = twice {
         let mix = format!("{read_pct}:{}", 100 - read_pct);
-        bail!("mix reads and writes: {mix} is named twice\nhint: name each mix once");
+        bail!(Failure::new(
+            format!("mix reads and writes: {mix} is named twice"),
+            "name each mix once"
+        ));
     }
     Ok(())
 }
@@ -125,12 +147,10 @@ fn subjects(args: &CalibrateArgs) -> Result<Vec<Subject>> {
     }
     let elsewhere = args.destroy.iter().find(|device| !args.paths.contains(device));
     if let (Some(again), Some(path)) = (elsewhere, args.paths.first()) {
-        bail!(
-            "destroy {}: PATH names another device, {}\n\
-             hint: name the same device as PATH and with --destroy",
-            again.display(),
-            path.display()
-        );
+        bail!(Failure::new(
+            format!("destroy {}: PATH names another device, {}", again.display(), path.display()),
+            "name the same device as PATH and with --destroy"
+        ));
     }
     let subject = |path: &PathBuf| {
         let destroyed = args.destroy.contains(path);

@@ -1,6 +1,7 @@
 //! `blockstone check`: what a path, or a process that uses it, really does. Each check has a file
 //! of its own and one line in the registry.
 
+mod answer;
 mod args;
 mod coherence;
 mod direct;
@@ -9,7 +10,6 @@ mod earlier;
 mod iosize;
 mod metadata;
 mod order;
-mod part;
 mod registry;
 mod report;
 mod rules;
@@ -20,6 +20,7 @@ use blockstone_report::render::json::schema::Document;
 use clap::{ArgMatches, Args, FromArgMatches};
 
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::finish::{exit, finish};
 use crate::progress::Progress;
 use crate::verb::{Context, Verb};
@@ -30,7 +31,7 @@ pub const VERB: Verb = Verb {
     about: "Check what a path really does: direct, ordered, coherent, durable, and at what cost",
     options: |command| {
         let command = CheckArgs::augment_args(command);
-        command.subcommands(registry::ALL.iter().map(part::Check::declaration))
+        command.subcommands(registry::ALL.iter().map(answer::Check::declaration))
     },
     run,
     reports: true,
@@ -48,12 +49,13 @@ fn run(options: &ArgMatches, context: &Context) -> Result<Exit> {
     let args = CheckArgs::from_arg_matches(options)?;
     let mut progress = Progress::start(context.printer)?;
     let parts: Result<_> = match (options.subcommand(), &args.path) {
-        (Some((name, _)), Some(path)) => bail!(
-            "check {} and {name}: a path before the name of a check means all checks\n\
-             hint: blockstone check {name} {}",
-            path.display(),
-            path.display()
-        ),
+        (Some((name, _)), Some(path)) => bail!(Failure::new(
+            format!(
+                "check {} and {name}: a path before the name of a check means all checks",
+                path.display()
+            ),
+            format!("blockstone check {name} {}", path.display())
+        )),
         (Some((name, options)), None) => {
             let checks = registry::ALL.iter().filter(|check| check.name == name);
             checks
@@ -64,14 +66,13 @@ fn run(options: &ArgMatches, context: &Context) -> Result<Exit> {
             let all = registry::ALL.iter();
             all.map(|check| Ok((check.name, (check.quick)(path, &mut progress)?))).collect()
         }
-        (None, None) => bail!(
-            "check: no path is named\n\
-             hint: blockstone check . checks this directory; blockstone check --help lists all \
-             checks"
-        ),
+        (None, None) => bail!(Failure::new(
+            "check: no path is named",
+            "blockstone check . checks this directory; blockstone check --help lists all checks"
+        )),
     };
     progress.finish();
-    let parts: Vec<(&str, part::Part)> = parts?;
+    let parts: Vec<(&str, answer::CheckAnswer)> = parts?;
     let printed_elsewhere = parts.iter().any(|(_, part)| part.printed_elsewhere);
     let report = report::report(parts);
     if printed_elsewhere { Ok(exit(&report)) } else { finish(&report, context) }

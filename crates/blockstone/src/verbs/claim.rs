@@ -18,6 +18,7 @@ use blockstone_report::render::json::schema::Document;
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::finish::finish;
 use crate::verb::{Context, Verb};
 use args::ClaimArgs;
@@ -65,20 +66,23 @@ fn stated(args: &ClaimArgs) -> Result<Claim> {
     ] {
         let Some(value) = value else { continue };
         if value <= 0.0 {
-            bail!("use {option}: it must be greater than zero\nhint: leave out what is not known");
+            bail!(Failure::new(
+                format!("use {option}: it must be greater than zero"),
+                "leave out what is not known"
+            ));
         }
         if slot.replace(value).is_some() {
-            bail!("use {option}: the words state it already\nhint: say it once");
+            bail!(Failure::new(format!("use {option}: the words state it already"), "say it once"));
         }
     }
     for link in &args.link {
         let mut words = Words::of(link);
         let path = links::path(&mut words, true).filter(|_| words.peek().is_none());
         let Some(path) = path else {
-            bail!(
-                "use --link {link}: it is not understood\n\
-                 hint: 2x2Gb FC, 10GbE, QDR InfiniBand, PCIe 4.0 x4, SATA 6Gb/s, 400MB/s"
-            );
+            bail!(Failure::new(
+                format!("use --link {link}: it is not understood"),
+                "2x2Gb FC, 10GbE, QDR InfiniBand, PCIe 4.0 x4, SATA 6Gb/s, 400MB/s"
+            ));
         };
         claim.links.push(path);
     }
@@ -91,6 +95,9 @@ fn rate(text: &str) -> Result<f64> {
     match (words.quantity(), words.peek()) {
         (Some(Quantity::BytesPerS(rate)), None) => Ok(rate),
         (Some(Quantity::BitsPerS(rate)), None) => Ok(rate / 8.0),
-        _ => bail!("use --rate {text}: it is not a rate\nhint: a unit belongs to it, as in 2GB/s"),
+        _ => bail!(Failure::new(
+            format!("use --rate {text}: it is not a rate"),
+            "a unit belongs to it, as in 2GB/s"
+        )),
     }
 }

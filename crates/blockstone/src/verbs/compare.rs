@@ -6,6 +6,7 @@ mod report;
 
 use anyhow::{Result, bail};
 use blockstone_base::stats;
+use blockstone_base::table::Rows as _;
 use blockstone_base::units::Nanos;
 use blockstone_figures::compare::{Comparison, Recorded, Source};
 use blockstone_record::manifest::Manifest;
@@ -16,13 +17,15 @@ use clap::{Args, FromArgMatches};
 
 use super::report::WATCH;
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::finish::finish;
 use crate::instants::When;
-use crate::part::Part;
+use crate::range::RecordingRange;
 use crate::verb::{Context, Verb};
 use crate::{interval, recordings, verbs};
 use args::CompareArgs;
 use report::layers::Layers;
+use report::rows::{LayersSummary, Summary};
 
 pub const VERB: Verb = Verb {
     name: "compare",
@@ -32,8 +35,20 @@ pub const VERB: Verb = Verb {
     reports: true,
     finds_runs: true,
     documents: &[
-        Document::of::<Comparison>("compare", "Two sets of recordings, by figure"),
-        Document::of::<Comparison>("difference", "Two sets of parts of time, by layer"),
+        Document::of_tables(
+            ("compare", 2),
+            "Two sets of recordings, by figure",
+            Summary::COLUMNS,
+            &[report::TABLES, report::figures::TABLES],
+        )
+        .with_names(&[report::figures::FOR_PEOPLE]),
+        Document::of_tables(
+            ("difference", 2),
+            "Two sets of parts of time, by layer",
+            LayersSummary::COLUMNS,
+            &[report::TABLES, report::layers::TABLES],
+        )
+        .with_names(&[report::layers::FOR_PEOPLE]),
     ],
     ..Verb::PLAIN
 };
@@ -41,7 +56,7 @@ pub const VERB: Verb = Verb {
 /// A recording, and the selected part of its time.
 struct Named {
     recording: Recording,
-    part: Part,
+    part: RecordingRange,
 }
 
 fn run(args: &CompareArgs, context: &Context) -> Result<Exit> {
@@ -71,10 +86,10 @@ fn run(args: &CompareArgs, context: &Context) -> Result<Exit> {
         let (a, b) = (layers(&a)?, layers(&b)?);
         check_distinct([&a.sources, &b.sources], args, context)?;
         if let Some(limit) = args.fail_if {
-            bail!(
-                "compare with --fail-if {limit}: parts of time are only higher or lower\n\
-                 hint: compare whole runs or calibrations"
-            );
+            bail!(Failure::new(
+                format!("compare with --fail-if {limit}: parts of time are only higher or lower"),
+                "compare whole runs or calibrations"
+            ));
         }
         return finished(report::layers::report(&a, &b));
     }
@@ -91,15 +106,17 @@ fn one_verb<'a>(a: &'a [Named], b: &[Named]) -> Result<&'a str> {
     let mut others = a.iter().chain(b).map(|named| &named.recording);
     match others.find(|other| other.manifest.verb != manifest.verb) {
         None => Ok(&manifest.verb),
-        Some(other) => bail!(
-            "compare {} with {}: one is a {}, the other a {}\n\
-             hint: compare recordings of the same verb; a run shows by itself what it reached of \
-             the path's calibration",
-            dir.display(),
-            other.dir.display(),
-            manifest.verb,
-            other.manifest.verb
-        ),
+        Some(other) => bail!(Failure::new(
+            format!(
+                "compare {} with {}: one is a {}, the other a {}",
+                dir.display(),
+                other.dir.display(),
+                manifest.verb,
+                other.manifest.verb
+            ),
+            "compare recordings of the same verb; a run shows by itself what it reached of the \
+             path's calibration"
+        )),
     }
 }
 
@@ -109,10 +126,10 @@ fn figures(set: Vec<Named>, context: &Context) -> Result<Vec<Source>> {
         let (name, dir) = (named.name(), named.recording.dir.display().to_string());
         let verb = &named.recording.manifest.verb;
         let Some(figures) = verbs::find(verb).and_then(|verb| verb.figures) else {
-            bail!(
-                "compare {dir}: recordings of `{verb}` have no figures\n\
-                 hint: name a part of its time, as in {dir}@0s..10s"
-            );
+            bail!(Failure::new(
+                format!("compare {dir}: recordings of `{verb}` have no figures"),
+                format!("name a part of its time, as in {dir}@0s..10s")
+            ));
         };
         let (manifest, findings) = figures(named.recording, context)?;
         Ok(blockstone_judge::compare::source(name, &manifest, &findings))
@@ -127,17 +144,20 @@ fn layers(set: &[Named]) -> Result<Layers> {
         let (Named { recording, part }, name) = (named, named.name());
         let Some((history, (from_ns, to_ns))) = interval::read(recording, part.from, part.to)?
         else {
-            bail!("compare {name}: fewer than two samples were recorded\nhint: it ended too early");
+            bail!(Failure::new(
+                format!("compare {name}: fewer than two samples were recorded"),
+                "it ended too early"
+            ));
         };
         let interval = history.interval(from_ns, to_ns);
         let recorded = Recorded::of(name, &recording.manifest);
         let source = blockstone_view::compare::source(recorded, &interval);
         if source.figures.is_empty() {
             let recorded = &source.recorded.recording;
-            bail!(
-                "compare {recorded}: it is too short to tell how far its figures vary\n\
-                 hint: name a part of time with more samples"
-            );
+            bail!(Failure::new(
+                format!("compare {recorded}: it is too short to tell how far its figures vary"),
+                "name a part of time with more samples"
+            ));
         }
         sources.push(source);
         db_times.extend(report::layers::db_time(&interval));
@@ -157,12 +177,10 @@ fn check_distinct(sets: [&[Source]; 2], args: &CompareArgs, context: &Context) -
     for (one, other) in pairs {
         let Some(same) = identical(one, other) else { continue };
         if !args.with.is_empty() {
-            bail!(
-                "compare two sets: {} and {} {same}\n\
-                 hint: name each recording once, or parts of its time that do not overlap",
-                one.recording,
-                other.recording
-            );
+            bail!(Failure::new(
+                format!("compare two sets: {} and {} {same}", one.recording, other.recording),
+                "name each recording once, or parts of its time that do not overlap"
+            ));
         }
         context.printer.note(&format!("warning: A and B {same}, which cannot differ"));
     }
@@ -184,7 +202,7 @@ fn identical(one: &Recorded, other: &Recorded) -> Option<String> {
 
 impl Named {
     fn open(name: &str, context: &Context) -> Result<Self> {
-        let part = Part::of(name)?;
+        let part = RecordingRange::of(name)?;
         Ok(Self { recording: recordings::open(&part.run, &context.global.runs_dir)?, part })
     }
 
@@ -202,13 +220,15 @@ impl Named {
                 && matches!(run.state, RunState::Ended(_))
         };
         let Some(found) = runs.iter().filter(is_same).max_by_key(|run| run.started_at) else {
-            bail!(
-                "compare {}: no earlier {verb} of {} is in {}\n\
-                 hint: name the recording to compare it with first",
-                later.recording.dir.display(),
-                target.path,
-                context.global.runs_dir.display()
-            );
+            bail!(Failure::new(
+                format!(
+                    "compare {}: no earlier {verb} of {} is in {}",
+                    later.recording.dir.display(),
+                    target.path,
+                    context.global.runs_dir.display()
+                ),
+                "name the recording to compare it with first"
+            ));
         };
         Self::open(&found.path.display().to_string(), context)
     }

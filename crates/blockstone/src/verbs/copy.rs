@@ -32,6 +32,7 @@ use blockstone_sys::memory;
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
+use crate::failure::{Failure, with_hint_of};
 use crate::finish::finish;
 use crate::progress::Progress;
 use crate::verb::{Context, Verb};
@@ -77,10 +78,10 @@ fn run(args: &CopyArgs, context: &Context) -> Result<Exit> {
         return check::run(args, manifest, context);
     }
     let Some((target, sources)) = args.paths.split_last().filter(|(_, it)| !it.is_empty()) else {
-        bail!(
-            "copy {}: no target is named\nhint: blockstone copy SOURCE TARGET",
-            args.paths[0].display()
-        );
+        bail!(Failure::new(
+            format!("copy {}: no target is named", args.paths[0].display()),
+            "blockstone copy SOURCE TARGET"
+        ));
     };
     if target == Path::new("-") || sources.iter().any(|source| source == Path::new("-")) {
         return pipes::run(args, sources, target, context);
@@ -130,14 +131,19 @@ fn check_options(args: &CopyArgs) -> Result<()> {
     const PAGE_BYTES: u64 = 4096;
     let request = args.request.get();
     if request == 0 || !request.is_multiple_of(PAGE_BYTES) || request > 256 << 20 {
-        bail!(
-            "copy with --request {}: it must be a multiple of 4K, up to 256M\nhint: for example \
-             --request 8M",
-            args.request
-        );
+        bail!(Failure::new(
+            format!(
+                "copy with --request {}: it must be a multiple of 4K, up to 256M",
+                args.request
+            ),
+            "for example --request 8M"
+        ));
     }
     if args.rate.is_some_and(|rate| rate.get() == 0) {
-        bail!("copy at --rate 0: it must be greater than 0\nhint: for example --rate 100M");
+        bail!(Failure::new(
+            "copy at --rate 0: it must be greater than 0",
+            "for example --rate 100M"
+        ));
     }
     Ok(())
 }
@@ -203,7 +209,8 @@ fn show(bar: &mut Progress, step: Step<'_>) -> bool {
 /// Reports each file that could not be copied.
 fn complain(ran: &Ran, context: &Context) {
     for failure in &ran.outcome.failed {
-        context.printer.error(&anyhow::anyhow!("{}", failure.error));
+        let error = with_hint_of(&failure.error, failure.error.to_string());
+        context.printer.error(&error);
     }
 }
 
@@ -220,7 +227,7 @@ fn resuming() -> String {
     words.join(" ")
 }
 
-/// Quotes a word so that a shell reads it back, whatever its bytes.
+/// Quotes a word for a shell, whatever bytes it contains.
 fn quoted(word: &OsStr) -> String {
     let bytes = word.as_encoded_bytes();
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_./=:,@%+".contains(byte);

@@ -12,7 +12,7 @@ mod report;
 mod sim;
 
 use anyhow::{Result, bail};
-use blockstone_base::units::Bytes;
+use blockstone_base::units::{Bytes, three_digits};
 use blockstone_flash::device::Device;
 use blockstone_flash::simulate::SimulationError;
 use blockstone_flash::sweep::{self, Extent, Setting, Swept};
@@ -20,6 +20,7 @@ use blockstone_flash::{estimate, fit, theory, toy};
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::finish::finish;
 use crate::progress::Progress;
 use crate::verb::{Context, Verb};
@@ -77,7 +78,7 @@ fn settings(args: &SweepArgs, device: &Device) -> Result<Vec<Setting>> {
     let mut axes: Vec<&Axis> = args.over.iter().collect();
     axes.sort_by_key(|axis| axis.rank());
     if axes.windows(2).any(|pair| pair[0].rank() == pair[1].rank()) {
-        bail!("sweep: a key is given twice\nhint: put all its values into one list");
+        bail!(Failure::new("sweep: a key is given twice", "put all its values into one list"));
     }
     let plain = Setting {
         over_provisioning: device.over_provisioning(),
@@ -95,8 +96,9 @@ fn settings(args: &SweepArgs, device: &Device) -> Result<Vec<Setting>> {
 
 fn cliff(args: &CliffArgs, context: &Context) -> Result<Exit> {
     let device = device::of_formulas(&args.device, &args.collection)?;
-    let cliff = estimate::cliff(&device, args.write_rate.get() as f64)?;
-    finish(&report::cliff(&cliff), context)
+    let rate = args.write_rate.get() as f64;
+    let cliff = estimate::cliff(&device, rate)?;
+    finish(&report::cliff(&cliff, report::given(&device, rate)), context)
 }
 
 fn life(args: &LifeArgs, context: &Context) -> Result<Exit> {
@@ -109,7 +111,9 @@ fn life(args: &LifeArgs, context: &Context) -> Result<Exit> {
     };
     let endurance = args.endurance.unwrap_or(device::preset(&args.device)?.endurance);
     let life = estimate::life(&device, rate, wa, endurance)?;
-    finish(&report::life(&life), context)
+    let mut given = report::given(&device, rate);
+    given.push(format!("a block endures {} erases", three_digits(endurance.into())));
+    finish(&report::life(&life, given), context)
 }
 
 fn fit(args: &FitArgs, context: &Context) -> Result<Exit> {
@@ -133,7 +137,7 @@ fn explain(context: &Context) -> Result<Exit> {
         ("Without garbage collection", without.as_slice()),
         ("With garbage collection", with.as_slice()),
     ];
-    finish(&report::explain(&stories, &context.printer.style()), context)
+    finish(&report::explain(&stories), context)
 }
 
 /// Adds the size of the device to an error of a simulation if that helps.

@@ -3,13 +3,14 @@
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use blockstone_sys::output;
 use clap::{Args, FromArgMatches, ValueHint};
 use clap_mangen::Man;
 
 use crate::cli;
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::purpose::Purpose;
 use crate::verb::Verb;
@@ -31,17 +32,17 @@ pub const VERB: Verb = Verb {
 };
 
 fn run(dir: &Path, printer: Printer) -> Result<Exit> {
-    let named = || {
-        let hint = "hint: name a directory in which you may write";
-        format!("write man pages to {}\n{hint}", dir.display())
+    let failed = |error| {
+        let what = format!("write man pages to {}", dir.display());
+        Failure::new(what, "name a directory in which you may write").because(error)
     };
-    let held = output::directory(dir).with_context(named)?;
+    let held = output::directory(dir).map_err(failed)?;
     let mut all = cli::declarations().disable_help_subcommand(true);
     all.build();
     pages(&all, &mut |name, page| {
         held.create(Path::new(name)).and_then(|mut file| file.write_all(page))
     })
-    .with_context(named)?;
+    .map_err(failed)?;
     printer.note(&format!("man pages are in {}", dir.display()));
     Ok(Exit::Done)
 }

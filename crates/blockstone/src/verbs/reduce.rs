@@ -1,7 +1,9 @@
 //! `blockstone reduce`: how far an array would shrink files, and what prevents it.
 
 mod args;
+mod earlier;
 mod report;
+mod rows;
 mod rules;
 
 use std::path::Path;
@@ -9,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use blockstone_base::rule::{judge, listed};
+use blockstone_base::table::Rows as _;
 use blockstone_base::units::{Bytes, counted};
 use blockstone_reduce::findings::Findings;
 use blockstone_reduce::generate::{self, Kind, Shape};
@@ -20,12 +23,14 @@ use blockstone_sys::{output, path};
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::finish::finish;
 use crate::input;
 use crate::printer::Printer;
 use crate::progress::Progress;
-use crate::verb::{Context, Verb};
+use crate::verb::{Context, JsonVersion, Verb};
 use args::{CompressWhat, ReduceArgs};
+use rows::Summary;
 use rules::ScanCase;
 
 pub const VERB: Verb = Verb {
@@ -36,8 +41,13 @@ pub const VERB: Verb = Verb {
     reports: true,
     rules: || listed(rules::ALL).collect(),
     writes: true,
-    documents: &[Document::of::<report::document::ReduceDocument<'_>>("reduce", "A scan of files")
-        .with_names(&[report::TABLES])],
+    documents: &[Document::of_tables(
+        ("reduce", 2),
+        "A scan of files",
+        Summary::COLUMNS,
+        &[report::TABLES],
+    )
+    .with_names(&[report::SHOWN])],
     ..Verb::PLAIN
 };
 
@@ -61,26 +71,31 @@ fn run(args: &ReduceArgs, context: &Context) -> Result<Exit> {
     let counted = plan.grids()[plan.primary()].block_bytes;
     if counted != model.block_bytes {
         let (counted, wanted) = (Bytes(counted.into()), Bytes(model.block_bytes.into()));
-        bail!(
-            "use model {}: the scan has details for blocks of {counted}, not of {wanted}\n\
-             hint: use the model of the scan, or scan again",
-            model.name
-        );
+        bail!(Failure::new(
+            format!(
+                "use model {}: the scan has details for blocks of {counted}, not of {wanted}",
+                model.name
+            ),
+            "use the model of the scan, or scan again"
+        ));
     }
     if let Some(codec) = model.codec
         && !plan.codecs.contains(&codec)
     {
-        bail!(
-            "use model {}: the scan did not use the compressor {codec}\n\
-             hint: scan with --codec {codec}, or use a model with a compressor of the scan",
-            model.name
-        );
+        bail!(Failure::new(
+            format!("use model {}: the scan did not use the compressor {codec}", model.name),
+            format!("scan with --codec {codec}, or use a model with a compressor of the scan")
+        ));
     }
     let mut findings = Findings::new(&outcome.counter, &outcome.notes(), &model);
     let notes = outcome.notes();
     let case = ScanCase { findings: &findings, files: &notes, chunks: plan.chunks };
     findings.verdicts = judge(rules::ALL, &case);
-    let report = report::report(&findings, &outcome.scanned, bar.signal(), &printer.style());
+    let scanned = &outcome.scanned;
+    let mut report = report::report(&findings, scanned, bar.signal());
+    if matches!(context.global.json, Some(JsonVersion::Of(1))) {
+        earlier::restore(&mut report, &findings, scanned);
+    }
     let exit = finish(&report, context)?;
     if let Some(error) = outcome.unsaved {
         return Err(error.into());
@@ -133,7 +148,7 @@ fn outcome(args: &ReduceArgs, model: &Model, bar: &mut Progress) -> Result<Outco
     if let Some(dir) = &args.save {
         output::directory(dir).map_err(|error| {
             let hint = "name a directory that can be created";
-            anyhow::anyhow!("save in {}: {error}\nhint: {hint}", dir.display())
+            anyhow::anyhow!(Failure::new(format!("save in {}: {error}", dir.display()), hint))
         })?;
     }
     Ok(blockstone_scan::scan(&survey, plan, &settings, &mut counting(bar))?)
@@ -172,7 +187,10 @@ fn settings(args: &ReduceArgs) -> Result<Settings> {
         settings.threads = threads.into();
     }
     if settings.rate == Some(0) {
-        bail!("read at --rate 0: it must be greater than 0\nhint: for example --rate 200M");
+        bail!(Failure::new(
+            "read at --rate 0: it must be greater than 0",
+            "for example --rate 200M"
+        ));
     }
     Ok(settings)
 }
@@ -180,11 +198,10 @@ fn settings(args: &ReduceArgs) -> Result<Settings> {
 /// Refuses a directory that is not empty: a scan stored there would be replaced.
 fn refuse_filled(dir: &Path) -> Result<()> {
     if path::names(dir).is_ok_and(|names| !names.is_empty()) {
-        bail!(
-            "save in {}: the directory is not empty\n\
-             hint: name another directory, or continue its scan with --resume",
-            dir.display()
-        );
+        bail!(Failure::new(
+            format!("save in {}: the directory is not empty", dir.display()),
+            "name another directory, or continue its scan with --resume"
+        ));
     }
     Ok(())
 }
@@ -200,14 +217,20 @@ fn model(name: &str) -> Result<Model> {
         Ok(text) => Ok(Model::parse(name, &text)?),
         Err(_) if !name.contains(['/', '.']) => Ok(Model::built_in(name)?),
         Err(error) => {
-            bail!("read model {name}: {error}\nhint: name a TOML file, or a built-in one")
+            bail!(Failure::new(
+                format!("read model {name}: {error}"),
+                "name a TOML file, or a built-in one"
+            ))
         }
     }
 }
 
 fn generate(name: &str, args: &ReduceArgs, printer: Printer) -> Result<Exit> {
     let [dir] = args.paths.as_slice() else {
-        bail!("generate {name}: one directory is needed\nhint: name one that does not exist yet");
+        bail!(Failure::new(
+            format!("generate {name}: one directory is needed"),
+            "name one that does not exist yet"
+        ));
     };
     let kind = generate::find(name).context("find the kind of data set")?;
     let shape = shape(args, kind)?;
@@ -239,10 +262,10 @@ fn shape(args: &ReduceArgs, kind: &Kind) -> Result<Shape> {
     const BLOCK_BYTES: u64 = 8192;
     let blocks_per_file = args.size.0 / BLOCK_BYTES;
     if blocks_per_file == 0 || !args.size.0.is_multiple_of(BLOCK_BYTES) {
-        bail!(
-            "generate files of {}: the size must be a multiple of 8K\nhint: for example --size 64M",
-            args.size
-        );
+        bail!(Failure::new(
+            format!("generate files of {}: the size must be a multiple of 8K", args.size),
+            "for example --size 64M"
+        ));
     }
     let in_proportion = || {
         let head = blocks_per_file as f64 * HEAD_BLOCKS_OF_32_GIB / BLOCKS_OF_32_GIB;
@@ -250,18 +273,22 @@ fn shape(args: &ReduceArgs, kind: &Kind) -> Result<Shape> {
     };
     if let Some(head) = args.head {
         if !generate::has_head(kind) {
-            bail!(
-                "use --head: files of {} have no blocks of their own at the beginning\n\
-                 hint: oracle-like and oracle-loaded have",
-                kind.name
-            );
+            bail!(Failure::new(
+                format!(
+                    "use --head: files of {} have no blocks of their own at the beginning",
+                    kind.name
+                ),
+                "oracle-like and oracle-loaded have"
+            ));
         }
         if !(1..=blocks_per_file).contains(&head) {
-            bail!(
-                "use --head {head}: a file of {} has {blocks_per_file} blocks of 8K\n\
-                 hint: at least one, and at most those; --size makes files larger",
-                args.size
-            );
+            bail!(Failure::new(
+                format!(
+                    "use --head {head}: a file of {} has {blocks_per_file} blocks of 8K",
+                    args.size
+                ),
+                "at least one, and at most those; --size makes files larger"
+            ));
         }
     }
     Ok(Shape {

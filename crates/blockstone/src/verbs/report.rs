@@ -10,8 +10,9 @@ use clap::{Args, FromArgMatches};
 use super::run::{awr, matrix};
 use super::watch;
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::finish::{self, finish, report_of};
-use crate::part::Part;
+use crate::range::RecordingRange;
 use crate::recordings;
 use crate::verb::{Context, Verb};
 use args::ReportArgs;
@@ -36,25 +37,27 @@ fn run(args: &ReportArgs, context: &Context) -> Result<Exit> {
     if dir.join(blockstone_judge::grid::PLAN_FILE).is_file() {
         return finish(&matrix::report(dir)?, context);
     }
-    let part = Part::of(&args.run)?.or(args.from, args.to);
+    let part = RecordingRange::of(&args.run)?.or(args.from, args.to);
     let recording = recordings::open(&part.run, &global.runs_dir)?;
     for warning in recording.warnings() {
         printer.note(&format!("warning: {warning}"));
     }
     if recording.manifest.verb == WATCH || part.is_limited() || !args.only.is_empty() {
         if args.awr_info {
-            bail!(
-                "print awr_info of {}: only the recording of a run has these columns\n\
-                 hint: omit --awr-info",
-                recording.dir.display()
-            );
+            bail!(Failure::new(
+                format!(
+                    "print awr_info of {}: only the recording of a run has these columns",
+                    recording.dir.display()
+                ),
+                "omit --awr-info"
+            ));
         }
         let asked = watch::Asked { part: &part, views: &[], only: &args.only };
         return finish(&watch::report_of(&recording, &asked, global)?, context);
     }
     let report = report_of(recording, context)?;
     if args.awr_info {
-        return finish::finish_with(awr::of(&report)?, &report, context);
+        return finish::finish_with(&awr::lines(&report)?, &report, context);
     }
     finish(&report, context)
 }

@@ -1,49 +1,67 @@
 //! `blockstone run`: settings from the command line and a file, the run, the findings, the report.
 
 mod args;
-pub(super) mod awr;
+pub(crate) mod awr;
 pub(super) mod matrix;
 pub(crate) mod report;
+mod store;
 mod target;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use blockstone_base::rule::listed;
-use blockstone_base::units::{Bytes, Nanos};
+use blockstone_base::table::Rows as _;
+use blockstone_base::units::Bytes;
 use blockstone_judge::RunFindings;
 use blockstone_judge::rules::registry;
+use blockstone_judge::run::ABOUT_FIGURES;
 use blockstone_record::Recording;
 use blockstone_report::render::json::schema::Document;
-use blockstone_run::{DiskSetting, NoiseSetting, ScanMatrix, Settings};
+use blockstone_run::{DiskSetting, Profile, Settings};
 use blockstone_workload::{Wanted, conf};
 use clap::{Arg, Args, Command, FromArgMatches};
 
 use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 use crate::printer::Printer;
 use crate::progress::Progress;
+use crate::recorded::document::Objects;
 use crate::verb::{self, Global, Verb};
 use crate::{finish, input, recordings};
-use args::{FormArgs, Noise, Profile, RunArgs};
+use args::RunArgs;
 
 pub const VERB: Verb = Verb {
     name: "run",
     about: "Run a database load (the SLOB method) on a built-in miniature database instance, \
             or on a real database",
     options: RunArgs::augment_args,
-    run: |options, context| run(&RunArgs::from_arg_matches(options)?, context),
+    run: |options, context| match store::of(options) {
+        Some(store) => store::run(store, options, context),
+        None => run(&RunArgs::from_arg_matches(options)?, context),
+    },
     reports: true,
     rules: || listed(registry::RUN).collect(),
     finds_runs: true,
     writes: true,
     documents: &[
-        Document::of::<report::RunDocument<'_>>("run", "A run of a workload").with_names(&[
-            report::TABLES,
-            report::VIEWS,
-            crate::recorded::TABLES,
-        ]),
-        Document::of::<report::grid::GridDocument<'_>>("grid", "Every combination of settings")
-            .with_names(&[report::grid::TABLES]),
+        Document::of_tables(
+            ("run", 2),
+            "A run of a workload",
+            report::rows::Summary::COLUMNS,
+            &[report::TABLES],
+        )
+        .with_keys::<Objects<'_>>()
+        .with_figures(&ABOUT_FIGURES)
+        .with_names(&[report::VIEWS, crate::recorded::TABLES]),
+        Document::of_tables(
+            ("grid", 2),
+            "Every combination of settings",
+            &[],
+            report::grid::TABLES,
+        )
+        .with_keys::<report::grid::Objects<'_>>(),
     ],
     report: Some(|recording, context| report::report(&recording, &found(&recording, context)?)),
     figures: Some(|recording, context| {
@@ -52,13 +70,6 @@ pub const VERB: Verb = Verb {
     }),
     ..Verb::PLAIN
 };
-
-/// Default length of a window: of a single one, of each of two, of each in a matrix.
-const RUN_TIME: Nanos = Nanos::millis(30_000);
-const RUN_TIME_OF_TWO: Nanos = Nanos::millis(15_000);
-const RUN_TIME_OF_MANY: Nanos = Nanos::millis(4_000);
-/// Default numbers of sessions that share a scan.
-const PARALLEL: [u32; 2] = [1, 16];
 
 /// Returns the findings of a run, compared with the last calibration of the same path before it,
 /// among the recordings in the directory that the context names.
@@ -75,19 +86,37 @@ fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
     let printer = context.printer;
     args.instance.password.read_for([args.instance.target.as_str()])?;
     let settings = settings(args, &context.global, printer)?;
+    check_effect(args, &settings.wanted)?;
     let mut progress = Progress::start(printer)?;
     let prepared = blockstone_run::prepare(&settings)?;
     if let Some(missing) = prepared.missing(&args.require)? {
-        printer.error(&anyhow::anyhow!("{missing}"));
+        printer.error(&missing.into());
         return Ok(Exit::CapabilityMissing);
     }
     let ran = prepared.run(&mut progress);
     progress.finish();
     let report = finish::judge_recording(&ran?, context)?;
     if args.awr_info {
-        return finish::finish_with(awr::of(&report)?, &report, context);
+        return finish::finish_with(&awr::lines(&report)?, &report, context);
     }
     finish::finish(&report, context)
+}
+
+/// Runs with these words as its command line, and returns the directory of the recording.
+pub(super) fn record(
+    words: &[String],
+    interrupt: Interrupt,
+    context: &verb::Context,
+) -> Result<PathBuf> {
+    let command = RunArgs::augment_args(Command::new("run").no_binary_name(true));
+    // Some options of a run conflict with some of the options of every verb.
+    let command = Global::augment_args(command);
+    let args = RunArgs::from_arg_matches(&command.try_get_matches_from(words)?)?;
+    let settings = settings(&args, &context.global, context.printer)?;
+    let mut progress = Progress::new(context.printer, interrupt);
+    let ran = blockstone_run::prepare(&settings)?.run(&mut progress);
+    progress.finish();
+    Ok(ran?)
 }
 
 pub(super) fn settings(args: &RunArgs, global: &Global, printer: Printer) -> Result<Settings> {
@@ -107,24 +136,10 @@ pub(super) fn settings(args: &RunArgs, global: &Global, printer: Printer) -> Res
         target: instance.target.clone(),
         target_settings: of_target.settings(),
         programs: of_target.programs(),
-        run_time: wanted.run_time.unwrap_or(run_time(&args.form)),
-        order_entry: args.form.profile == Profile::Oltp,
-        bulk_write: args.form.profile == Profile::BulkWrite,
-        scan: scan(&args.form),
-        noise: noise(&args.form),
+        form: args.form.clone(),
         wanted,
-        block: instance.block_size,
-        cache: instance.cache,
-        page_cache: instance.page_cache,
-        io: instance.io,
-        database_writers: instance.database_writers,
-        redundancy: instance.redundancy,
-        allocation_unit: instance.allocation_unit,
-        torn_protection: instance.torn_protection,
-        redo: instance.redo_size,
-        link_mb_per_s: args.link_mbps,
-        keep: args.keep,
-        accept_loss: instance.accept_loss,
+        database: instance.options.clone(),
+        storage: args.storage.clone(),
         seed: recordings::draw_seed(),
         argv: recordings::command_line(),
         recording: recordings::new_dir("run", args.out.as_deref(), &global.runs_dir, &subjects)?,
@@ -132,44 +147,17 @@ pub(super) fn settings(args: &RunArgs, global: &Global, printer: Printer) -> Res
     })
 }
 
-fn run_time(form: &FormArgs) -> Nanos {
-    match (form.profile, form.noise) {
-        (Profile::Scan, _) => RUN_TIME_OF_MANY,
-        (_, Some(_)) => RUN_TIME_OF_TWO,
-        (_, None) => RUN_TIME,
-    }
-}
-
-fn scan(form: &FormArgs) -> Option<ScanMatrix> {
-    (form.profile == Profile::Scan).then(|| ScanMatrix {
-        multiblock: form.multiblock.clone(),
-        parallel: form.parallel.clone().unwrap_or_else(|| PARALLEL.to_vec()),
-        slots: form.slots,
-        row_cost: form.row_cost,
-    })
-}
-
-fn noise(form: &FormArgs) -> Option<NoiseSetting> {
-    let write = form.noise_write.unwrap_or(blockstone_workload::noise::WRITE);
-    form.noise.map(|Noise { mode, writers }| NoiseSetting {
-        writers,
-        mode,
-        area: form.noise_area,
-        write,
-    })
-}
-
 /// Settings that apply to a scan too.
-const OF_EVERY_FORM: [&str; 4] = ["scan_size", "obfuscate", "run_time", "seed"];
+const OF_EVERY_FORM: [&str; 4] = ["scan_rows", "obfuscate", "run_time_ns", "seed"];
 
 /// Refuses options that belong to another form of run.
 fn check_form(args: &RunArgs) -> Result<()> {
     let (form, method) = (&args.form, &args.method);
     let of_scans = [
-        ("multiblock", form.multiblock.is_some()),
-        ("parallel", form.parallel.is_some()),
-        ("slots", form.slots.is_some()),
-        ("row_cost", form.row_cost.is_some()),
+        ("scan_multiblock", form.scan_multiblock.is_some()),
+        ("scan_parallel", form.scan_parallel.is_some()),
+        ("scan_slots", form.scan_slots.is_some()),
+        ("scan_row_cost_ns", form.scan_row_cost_ns.is_some()),
     ];
     let beside_the_method = [
         ("conf", args.conf.is_some()),
@@ -181,11 +169,12 @@ fn check_form(args: &RunArgs) -> Result<()> {
             let of_the_method = method.names().filter(|name| !OF_EVERY_FORM.contains(name));
             if let Some(name) = given(&beside_the_method).chain(of_the_method).next() {
                 let option = option(name);
-                bail!(
-                    "scan with {option}: the sessions of a scan only read its table\n\
-                     hint: omit {option} or --profile scan; --scan-size sets the size of the \
-                     table"
-                );
+                bail!(Failure::new(
+                    format!("scan with {option}: the sessions of a scan only read its table"),
+                    format!(
+                        "omit {option} or --profile scan; --scan-size sets the size of the table"
+                    )
+                ));
             }
         }
         Profile::Slob | Profile::Oltp | Profile::BulkWrite => {
@@ -195,19 +184,44 @@ fn check_form(args: &RunArgs) -> Result<()> {
                 Profile::Slob | Profile::Scan => {}
             }
             if let Some(name) = given(&of_scans).next() {
-                bail!(
-                    "run with {}: the option applies only to scans\n\
-                     hint: add --profile scan",
-                    option(name)
-                );
+                bail!(Failure::new(
+                    format!("run with {}: the option applies only to scans", option(name)),
+                    "add --profile scan"
+                ));
             }
             if form.noise.is_some() && method.loops.is_some() {
-                bail!(
-                    "add noise with --loops: the loops may end before the noise starts\n\
-                     hint: omit --loops; --for sets the length of each window"
-                );
+                bail!(Failure::new(
+                    "add noise with --loops: the loops may end before the noise starts",
+                    "omit --loops; --for sets the length of each window"
+                ));
             }
         }
+    }
+    Ok(())
+}
+
+/// Refuses options that have no effect beside the others, which are `all`. Combinations of a matrix
+/// are not checked: an option may have an effect in some of them.
+fn check_effect(args: &RunArgs, all: &Wanted) -> Result<()> {
+    let given = &args.method;
+    if args.form.profile != Profile::Slob {
+        return Ok(());
+    }
+    if given.scan_rows.is_some() && all.scan_pct.unwrap_or(0) == 0 {
+        bail!(Failure::new(
+            "set the size of the second table with --scan-size: no select scans it",
+            "add --scan-pct 10, or omit --scan-size"
+        ));
+    }
+    let updates = match (all.readers, all.writers) {
+        (None, None) => all.update_pct != Some(0),
+        (_, writers) => writers.is_some_and(|writers| writers > 0),
+    };
+    if given.update_work_unit.is_some() && !updates {
+        bail!(Failure::new(
+            "set the rows of an update with --update-work-unit: no operation updates",
+            "omit it, or add --writers 1 or --update-pct 10"
+        ));
     }
     Ok(())
 }
@@ -224,9 +238,9 @@ const NOT_OF_ORDER_ENTRY: [&str; 9] = [
     "update_work_unit",
     "update_pct",
     "scan_pct",
-    "scan_size",
+    "scan_rows",
     "hotspot",
-    "hot_schema",
+    "hot_schema_every",
     "conf",
 ];
 
@@ -235,31 +249,48 @@ fn check_order_entry(args: &RunArgs) -> Result<()> {
     let mut given = args.method.names().chain(conf);
     if let Some(name) = given.find(|name| NOT_OF_ORDER_ENTRY.contains(name)) {
         let option = option(name);
-        bail!(
-            "send order entry with {option}: its transactions and the rows that they visit are \
-             fixed\n\
-             hint: omit {option} or --profile oltp; --sessions, --schemas, --scale, --think and \
-             --rate apply to both"
-        );
+        bail!(Failure::new(
+            format!(
+                "send order entry with {option}: its transactions and the rows that they visit \
+                 are fixed"
+            ),
+            format!(
+                "omit {option} or --profile oltp; --sessions, --schemas, --scale, --think and \
+                 --rate apply to both"
+            )
+        ));
     }
     Ok(())
 }
 
 /// Settings that apply to a bulk write: the sessions that make tables, the number of rows, the
 /// duration.
-const OF_BULK_WRITES: [&str; 8] =
-    ["schemas", "threads", "sessions", "scale", "obfuscate", "run_time", "loops", "seed"];
+const OF_BULK_WRITES: [&str; 8] = [
+    "schemas",
+    "threads",
+    "sessions",
+    "rows_per_schema",
+    "obfuscate",
+    "run_time_ns",
+    "loops",
+    "seed",
+];
 
 fn check_bulk_write(args: &RunArgs) -> Result<()> {
     let beside = [("conf", args.conf.is_some()), ("noise", args.form.noise.is_some())];
     let of_the_method = args.method.names().filter(|name| !OF_BULK_WRITES.contains(name));
     if let Some(name) = given(&beside).chain(of_the_method).next() {
         let option = option(name);
-        bail!(
-            "make tables with {option}: each is made of all rows of a schema, one after the other\n\
-             hint: omit {option} or --profile bulk-write; --scale sets the size of a table, \
-             --sessions how many are made at a time"
-        );
+        bail!(Failure::new(
+            format!(
+                "make tables with {option}: each is made of all rows of a schema, one after the \
+                 other"
+            ),
+            format!(
+                "omit {option} or --profile bulk-write; --scale sets the size of a table, \
+                 --sessions how many are made at a time"
+            )
+        ));
     }
     Ok(())
 }
@@ -293,7 +324,10 @@ const CONF_BYTES: Bytes = Bytes::mib(1);
 fn from_file(file: &Path, printer: Printer) -> Result<Wanted> {
     let named = || format!("{}", file.display());
     let text = input::text(file, CONF_BYTES).map_err(|error| {
-        anyhow!("read {}: {error}\nhint: --conf names a slob.conf or pgio.conf", named())
+        anyhow!(Failure::new(
+            format!("read {}: {error}", named()),
+            "--conf names a slob.conf or pgio.conf"
+        ))
     })?;
     let conf = conf::read(&text).with_context(named)?;
     for line in &conf.without_counterpart {

@@ -1,26 +1,23 @@
 //! `blockstone runs`: the list of recordings, newest first.
 
 mod args;
-
-use std::collections::BTreeMap;
-use std::path::Path;
+mod earlier;
+mod rows;
 
 use anyhow::Result;
-use blockstone_base::table::{Heading, Table, Value, count, text, time};
-use blockstone_record::manifest::{End, Figure};
+use blockstone_base::table::{Rows as _, Table, Value};
+use blockstone_record::manifest::End;
 use blockstone_record::{RunEntry, RunState};
-use blockstone_report::render::json;
-use blockstone_report::render::json::schema::Document;
+use blockstone_report::render::json::schema::{Document, Tables};
 use blockstone_report::{Report, Section};
 use clap::{Args, FromArgMatches};
 use jiff::{Timestamp, Zoned, tz::TimeZone};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::finish::finish;
 use crate::verb::{Context, Verb};
 use args::RunsArgs;
+use rows::{FigureRow, RecordingRow, RunRow};
 
 pub const VERB: Verb = Verb {
     name: "runs",
@@ -29,54 +26,22 @@ pub const VERB: Verb = Verb {
     run: |options, context| run(&RunsArgs::from_arg_matches(options)?, context),
     reports: true,
     finds_runs: true,
-    documents: &[Document::of::<RunsDocument<'_>>("runs", "The recordings there are")
-        .with_tables(&[&[("runs", COLUMNS)]])],
+    documents: &[Document::of_tables(("runs", 2), "The recordings there are", &[], &[TABLES])
+        .with_names(&[&[LIST]])],
     ..Verb::PLAIN
 };
+
+const TABLES: Tables = &[("recordings", RecordingRow::COLUMNS), ("figures", FigureRow::COLUMNS)];
+
+/// Table for people.
+const LIST: &str = "runs";
 
 /// Mark of a figure that would be struck through if the table had room.
 const CONDEMNED: &str = "✗";
 
-const COLUMNS: &[Heading] = &[
-    text("id", "ID", "The id of the recording, for other verbs."),
-    text("started_at", "started", "Time of the start."),
-    text("verb", "verb", "The verb that made it."),
-    text("target", "target", "What was measured; a long path is cut on the left."),
-    text("state", "state", "How it ended."),
-    count("iops", "IOPS", "For a calibration the maximum, for a run the reads."),
-    // Megabytes per second as plain numbers: with the unit in the heading, the column is narrower.
-    count("mbps", "MB/s", "Likewise in megabytes per second."),
-    time("commit_latency_ns_p50", "commit", "Median latency of a commit."),
-];
-
 /// Figures that each column can show, in the order in which they are looked for.
 const SHOWN: [&[&str]; 3] =
     [&["max_iops", "read_iops"], &["max_mbps", "read_mbps"], &["commit_latency_ns_p50"]];
-
-/// JSON document of `runs`.
-#[derive(Serialize, JsonSchema)]
-struct RunsDocument<'a> {
-    /// Recordings, newest first.
-    runs: Vec<Entry<'a>>,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct Entry<'a> {
-    /// Id that names the recording to other verbs.
-    id: &'a str,
-    /// Verb that made the recording.
-    verb: &'a str,
-    /// Start of the recording, as RFC 3339.
-    started_at: Option<String>,
-    /// Path that was measured.
-    target: Option<&'a str>,
-    /// Directory of the recording.
-    path: &'a Path,
-    /// How the recording ended and, if known, why.
-    state: String,
-    /// Its figures by name; empty if the recording has not ended.
-    summary: &'a BTreeMap<String, Figure>,
-}
 
 fn run(args: &RunsArgs, context: &Context) -> Result<Exit> {
     blockstone_sys::memory::hold_to(None);
@@ -110,16 +75,23 @@ fn is_wanted(run: &RunEntry, args: &RunsArgs) -> bool {
 
 /// Returns a report with a row for each recording, at most `width` columns wide if that is given.
 fn report(runs: &[RunEntry], width: Option<usize>) -> Report {
-    let mut table = Table::new("runs", "", COLUMNS);
     let now = Zoned::now();
     let time = |at: Timestamp| if width.is_some() { local_time(at, &now) } else { at.to_string() };
-    for run in runs {
-        let started = run.started_at.map_or_else(String::new, time);
-        let mut row: Vec<Value> = vec![run.id.as_str().into(), started.into()];
-        row.extend([run.verb.as_str(), "", state_word(&run.state)].map(Value::from));
-        row.extend(SHOWN.map(|names| figure(run, names)));
-        table.push(row);
-    }
+    let row = |run: &RunEntry| {
+        let [iops, mbps, commit_latency_ns_p50] = SHOWN.map(|names| figure(run, names));
+        RunRow {
+            id: run.id.clone(),
+            started_at: run.started_at.map_or_else(String::new, time),
+            verb: run.verb.clone(),
+            // Fits into the room that the other columns leave.
+            target: String::new(),
+            state: state_word(&run.state),
+            iops,
+            mbps,
+            commit_latency_ns_p50,
+        }
+    };
+    let mut table = RunRow::table(LIST, "", runs.iter().map(row));
     name_targets(&mut table, runs, width);
     if table.rows.iter().any(|row| row.contains(&Value::from(CONDEMNED))) {
         table
@@ -127,14 +99,20 @@ fn report(runs: &[RunEntry], width: Option<usize>) -> Report {
             .push(format!("{CONDEMNED} condemned by a rule: blockstone report ID shows why"));
     }
     let explained =
-        runs.iter().filter_map(|run| Some(format!("{}: {}", run.id, reason(&run.state)?)));
+        runs.iter().filter_map(|run| Some(format!("{}: {}", run.id, explained(&run.state)?)));
     table.notes.extend(explained);
+    let figures = Table::new("figures", "", FigureRow::COLUMNS);
+    let documents = [
+        RecordingRow::table("recordings", "", runs.iter().map(RecordingRow::of)),
+        figures.with(runs.iter().flat_map(FigureRow::of)),
+    ];
     Report {
         verb: "runs".into(),
-        version: 1,
-        sections: vec![Section::new("runs", "").with([table])],
+        version: 2,
+        sections: vec![Section::new("runs", "").with([table]), Section::documents(documents)],
         notes: if runs.is_empty() { vec!["no recordings".to_owned()] } else { Vec::new() },
-        document: json::keys(RunsDocument { runs: runs.iter().map(entry).collect() }),
+        shown_only: &[LIST],
+        first: earlier::keys(runs),
         ..Report::default()
     }
 }
@@ -197,36 +175,34 @@ fn state_word(state: &RunState) -> &'static str {
 }
 
 /// Returns why a recording is not complete, if that is known.
-fn reason(state: &RunState) -> Option<String> {
+fn reason(state: &RunState) -> Option<&str> {
     match state {
-        RunState::Damaged { reason } => Some(format!("damaged: {}", first_line(reason))),
-        RunState::Ended(End::Interrupted { signal }) => Some(format!("interrupted ({signal})")),
-        RunState::Ended(End::Failed { error, .. }) => {
-            Some(format!("failed: {}", first_line(error)))
-        }
+        RunState::Damaged { reason } => Some(first_line(reason)),
+        RunState::Ended(End::Interrupted { signal }) => Some(signal),
+        RunState::Ended(End::Failed { error, .. }) => Some(first_line(error)),
         _ => None,
     }
+}
+
+/// Returns how a recording ended that is not complete, with its reason.
+fn explained(state: &RunState) -> Option<String> {
+    let (word, reason) = (state_word(state), reason(state)?);
+    Some(match state {
+        RunState::Ended(End::Interrupted { .. }) => format!("{word} ({reason})"),
+        _ => format!("{word}: {reason}"),
+    })
 }
 
 fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-fn entry(run: &RunEntry) -> Entry<'_> {
-    Entry {
-        id: &run.id,
-        verb: &run.verb,
-        started_at: run.started_at.map(|at| at.to_string()),
-        target: run.target_path.as_deref(),
-        path: &run.path,
-        state: reason(&run.state).unwrap_or_else(|| state_word(&run.state).to_owned()),
-        summary: &run.summary,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use blockstone_base::stats::Estimate;
+    use blockstone_record::manifest::Figure;
     use blockstone_report::render::terminal::{self, Style};
 
     use super::*;
@@ -259,7 +235,7 @@ mod tests {
     fn rows_fit_a_narrow_terminal_and_lose_no_column() {
         let long = "/srv/storage/volumes/0007/postgresql/16/main/pgdata";
         let failed =
-            RunState::Ended(End::failed(&std::io::Error::other("open /x: no space\nhint: y")));
+            RunState::Ended(End::failed(&crate::failure::Failure::new("open /x: no space", "y")));
         let mut runs = vec![run("8fj2k1", long, &[]), run("9gh3m2", "/d", &["hole"])];
         runs.push(RunEntry { state: failed, ..run("7xxxxx", long, &[]) });
         for width in [80, 100] {

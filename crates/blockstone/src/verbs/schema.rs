@@ -6,6 +6,7 @@ use blockstone_report::render::json::schema::Document;
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::printer::answer;
 use crate::verb::Verb;
 
@@ -36,7 +37,10 @@ fn run(name: Option<&str>) -> Result<Exit> {
     };
     let Some(document) = documents().find(|document| document.name == name) else {
         let names: Vec<&str> = documents().map(|document| document.name).collect();
-        bail!("print schema `{name}`: unknown document\nhint: one of {}", names.join(", "));
+        bail!(Failure::new(
+            format!("print schema `{name}`: unknown document"),
+            format!("one of {}", names.join(", "))
+        ));
     };
     answer(&format!("{:#}\n", document.schema()))?;
     Ok(Exit::Done)

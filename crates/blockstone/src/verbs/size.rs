@@ -1,25 +1,31 @@
 //! `blockstone size`: derives the hardware needed from the load that was measured.
 
+mod answer;
 mod args;
 mod chosen;
+mod db_time;
 mod drive;
 mod earlier;
 mod files;
 mod hardware;
 mod machine;
+mod on;
 mod report;
 mod rows;
 mod rules;
 mod sources;
 mod verify;
 
-use anyhow::{Result, bail};
+use std::ffi::OsString;
+
+use anyhow::{Result, anyhow, bail};
 use blockstone_base::rule::{judge, listed};
 use blockstone_base::table::Rows as _;
 use blockstone_base::verdict::Verdict;
 use blockstone_report::render::json::schema::Document;
 use blockstone_size::hardware::Demand;
 use blockstone_size::hardware::carried::carried;
+use blockstone_size::hardware::catalogue::EXAMPLE;
 use blockstone_size::hardware::change::Known;
 use blockstone_size::hours::Filter;
 use blockstone_size::need::Need;
@@ -28,9 +34,14 @@ use blockstone_sys::memory;
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::finish::finish;
+use crate::interrupt::Interrupt;
+use crate::printer::answer;
+use crate::recordings;
 use crate::verb::{Context, Verb};
-use args::{NeedArgs, SizeArgs};
+use crate::verbs::watch;
+use args::{LiveArgs, NeedArgs, SizeArgs};
 use chosen::Chosen;
 use hardware::Hardware;
 use rules::{NeedFindings, RunOfNeed};
@@ -41,7 +52,7 @@ pub const VERB: Verb = Verb {
     name: "size",
     about: "Size storage for a load that was measured, and name the ceiling that binds",
     options: SizeArgs::augment_args,
-    run: |options, context| run(&SizeArgs::from_arg_matches(options)?, context),
+    run: |options, context| live(SizeArgs::from_arg_matches(options)?, context),
     reports: true,
     rules: || listed(rules::ALL).collect(),
     finds_runs: true,
@@ -51,7 +62,8 @@ pub const VERB: Verb = Verb {
         "A need and its hardware",
         rows::Summary::COLUMNS,
         report::TABLES,
-    )],
+    )
+    .with_keys::<report::Objects>()],
     ..Verb::PLAIN
 };
 
@@ -66,12 +78,55 @@ pub struct Sized {
     pub demand: Demand,
     pub hardware: Hardware,
     pub verified: Option<RunOfNeed>,
+    pub answer: Option<answer::Answer>,
     pub verdicts: Vec<Verdict>,
+}
+
+/// Watches the databases that are named, and sizes the recording.
+fn live(mut args: SizeArgs, context: &Context) -> Result<Exit> {
+    let LiveArgs { db, watch_for, password_file } = &args.live;
+    if db.is_empty() {
+        return run(&args, context);
+    }
+    // Mistakes are told before the time is spent.
+    refuse_ineffective(&args)?;
+    if args.is_stated() {
+        bail!(Failure::new(
+            "size a stated need with --db: a need is either stated or measured",
+            "omit --db, or the amounts"
+        ));
+    }
+    if args.db_time {
+        bail!(Failure::new(
+            "size --db with --db-time: a database that is watched does not tell what all of its \
+             time is spent on",
+            "name a recording of blockstone run in place of --db"
+        ));
+    }
+    Chosen::of(&args, context)?;
+    let interrupt = Interrupt::install()?;
+    let mut words: Vec<OsString> = db.iter().flat_map(|db| ["--db".into(), db.into()]).collect();
+    words.extend(["--for".into(), watch_for.to_string().into()]);
+    words.extend(password_file.iter().flat_map(|it| ["--password-file".into(), it.into()]));
+    let dir = recordings::new_dir("watch", None, &context.global.runs_dir, &[])?.path;
+    context.printer.note(&format!("watching for {watch_for}"));
+    watch::record(words, &dir, &interrupt, context)?;
+    context.printer.note(&format!("recording: {}", dir.display()));
+    if interrupt.signal().is_some() {
+        context.printer.note(&format!("to size it: blockstone size {}", dir.display()));
+        return Ok(Exit::Interrupted);
+    }
+    args.paths.push(dir);
+    run(&args, context)
 }
 
 fn run(args: &SizeArgs, context: &Context) -> Result<Exit> {
     memory::hold_to(Some(memory::READING));
     refuse_ineffective(args)?;
+    if args.hardware.catalogue == Some(None) {
+        answer(EXAMPLE)?;
+        return Ok(Exit::Done);
+    }
     let question = question(args);
     let chosen = Chosen::of(args, context)?;
     let (sources, databases, need, demand) = if args.is_stated() {
@@ -110,8 +165,20 @@ fn run(args: &SizeArgs, context: &Context) -> Result<Exit> {
         demand,
         hardware,
         verified,
+        answer: None,
         verdicts,
     };
+    let log_share = drive::log_writes_of(&sized, args).map(|it| it.redo_share);
+    let wanted = on::Wanted {
+        demand: &sized.demand,
+        need: sized.need.as_ref().map(|need| (need, sized.databases.as_slice())),
+        question: &sized.question,
+        named: if sized.need.is_some() { sized.named() } else { "need" },
+        drive: drive::of(&sized, args),
+        log_share,
+    };
+    let answer = on::answer(&wanted, args, context)?;
+    let sized = Sized { answer, ..sized };
     finish(&report::report(&sized, args), context)
 }
 
@@ -125,7 +192,10 @@ fn refuse_ineffective(args: &SizeArgs) -> Result<()> {
     ];
     match given.iter().find(|(_, given)| *given && args.is_stated()) {
         Some((option, _)) => {
-            bail!("size with {option}: nothing was observed\nhint: name reports, or omit {option}")
+            bail!(Failure::new(
+                format!("size with {option}: nothing was observed"),
+                format!("name reports, or omit {option}")
+            ))
         }
         None => Ok(()),
     }
@@ -175,42 +245,52 @@ type Observed = (Sources, Vec<Database>, Option<Need>, Demand);
 
 fn observed(args: &SizeArgs, question: &Question, context: &Context) -> Result<Observed> {
     if args.inputs().next().is_none() {
-        bail!(
-            "size: neither a path nor a need is given\n\
-             hint: name reports or recordings, or state a need with --iops"
-        );
+        bail!(Failure::new(
+            "size: neither a path nor a need is given",
+            "name reports or recordings, or state a need with --iops"
+        ));
     }
     let sources = sources::read(args, context)?;
     let databases = databases(&sources.observations);
     if databases.len() > 1 && !args.merge {
         let names: Vec<&str> = databases.iter().map(|it| it.name.as_str()).collect();
-        bail!(
-            "size {} databases: {}\nhint: --merge sizes them for the same storage",
-            databases.len(),
-            blockstone_report::short(&names.join(", "), 200)
-        );
+        bail!(Failure::new(
+            format!(
+                "size {} databases: {}",
+                databases.len(),
+                blockstone_report::short(&names.join(", "), 200)
+            ),
+            "--merge sizes them for the same storage"
+        ));
     }
     let Some(need) = Need::of(&databases, question) else {
-        bail!("size: {}", nothing(&sources.observations, question));
+        let (why, hint) = nothing(&sources.observations, question);
+        bail!(match hint {
+            Some(hint) => anyhow!(Failure::new(format!("size: {why}"), hint)),
+            None => anyhow!("size: {why}"),
+        });
     };
     let demand = demand(&need, &databases, question, &args.need.percentile)?;
     Ok((sources, databases, Some(need), demand))
 }
 
-/// Returns the reason that no need can be derived.
-fn nothing(observations: &[Observation], question: &Question) -> &'static str {
+/// Returns the reason that no need can be derived, and what to do about it.
+fn nothing(
+    observations: &[Observation],
+    question: &Question,
+) -> (&'static str, Option<&'static str>) {
     let known = observations.iter().any(|it| it.hardware_iops(1.0).is_some());
     match (observations.is_empty(), known) {
-        (true, _) => "nothing was observed over time\nhint: it takes two snapshots at least",
-        (_, false) => {
-            "no interval has both reads and writes\n\
-             hint: the file may lack the disks of the database"
-        }
-        (_, true) if question.filter != Filter::default() => {
-            "no interval lies in these hours\n\
-             hint: other --hours, or without --weekdays or --month-end"
-        }
-        (_, true) => "no interval is long enough",
+        (true, _) => ("nothing was observed over time", Some("it takes two snapshots at least")),
+        (_, false) => (
+            "no interval has both reads and writes",
+            Some("the file may lack the disks of the database"),
+        ),
+        (_, true) if question.filter != Filter::default() => (
+            "no interval lies in these hours",
+            Some("other --hours, or without --weekdays or --month-end"),
+        ),
+        (_, true) => ("no interval is long enough", None),
     }
 }
 
@@ -225,7 +305,10 @@ fn demand(
     let named = if known { percentile } else { "max" };
     let demand = need.demand(databases, question, named);
     if demand.reads_per_s.is_none() {
-        bail!("size: all intervals are idle\nhint: observe the load that is to be sized for");
+        bail!(Failure::new(
+            "size: all intervals are idle",
+            "observe the load that is to be sized for"
+        ));
     }
     Ok(demand)
 }

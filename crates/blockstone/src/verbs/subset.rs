@@ -30,6 +30,7 @@ use blockstone_sys::path;
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::finish::finish;
 use crate::input;
 use crate::progress::Progress;
@@ -82,7 +83,7 @@ fn run(args: &SubsetArgs, context: &Context) -> Result<Exit> {
         (Some(SubsetVerb::Load(args)), _) => load(args, &mut bar),
         (None, Some(from)) => take(args, from, &mut bar),
         (Some(SubsetVerb::Oracle(_)), _) | (None, None) => {
-            bail!("subset: no source is named\nhint: --from postgres://user@host/db")
+            bail!(Failure::new("subset: no source is named", "--from postgres://user@host/db"))
         }
     };
     bar.finish();
@@ -114,7 +115,7 @@ fn load(args: &LoadArgs, bar: &mut Progress) -> Result<Ran> {
     let dir = HeldDir::hold(&args.dir).map_err(|error| {
         let hint = "name a directory that `blockstone subset --from … DIR` wrote";
         let file = args.dir.join(manifest::FILE);
-        anyhow::anyhow!("read {}: {error}\nhint: {hint}", file.display())
+        anyhow::anyhow!(Failure::new(format!("read {}: {error}", file.display()), hint))
     })?;
     let manifest = Manifest::read(&dir)?;
     let loaded = server::load(&dir, &manifest, &args.into, &mut tell(bar))?;
@@ -128,10 +129,10 @@ fn steps_of(loaded: &Loaded) -> Vec<(&'static str, f64)> {
 
 fn take(args: &SubsetArgs, from: &str, bar: &mut Progress) -> Result<Ran> {
     if !args.dry_run && !args.naive && args.dir.is_none() && args.into.is_none() {
-        bail!(
-            "subset: neither a directory nor a destination is named\nhint: blockstone subset \
-             --from … DIR, or --into postgres://user@host/db, or --dry-run"
-        );
+        bail!(Failure::new(
+            "subset: neither a directory nor a destination is named",
+            "blockstone subset --from … DIR, or --into postgres://user@host/db, or --dry-run"
+        ));
     }
     if let Some(dir) = &args.dir {
         refuse_used(dir)?;
@@ -222,7 +223,10 @@ fn settings(args: &SubsetArgs, source: &mut impl SubsetSource) -> Result<Setting
         let text = input::text(path, KEYS_BYTES);
         let hint = "name a file of keys in TOML";
         let text = text.map_err(|error| {
-            anyhow::anyhow!("read the keys in {}: {error}\nhint: {hint}", path.display())
+            anyhow::anyhow!(Failure::new(
+                format!("read the keys in {}: {error}", path.display()),
+                hint
+            ))
         })?;
         source.add_keys(&text, &path.display().to_string())?;
     }
@@ -233,7 +237,10 @@ fn settings(args: &SubsetArgs, source: &mut impl SubsetSource) -> Result<Setting
     }
     for given in &choice.condition {
         let Some((name, condition)) = given.split_once('=') else {
-            bail!("subset with --where {given}: it has no `=`\nhint: --where 'TABLE=CONDITION'");
+            bail!(Failure::new(
+                format!("subset with --where {given}: it has no `=`"),
+                "--where 'TABLE=CONDITION'"
+            ));
         };
         let table = source.catalogue().find(name.trim(), "subset with --where")?;
         source.set_condition(table, condition);
@@ -315,8 +322,13 @@ fn describe(
 fn refuse_used(dir: &Path) -> Result<()> {
     match path::names(dir) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(error) => bail!("write {}: {error}\nhint: name a new directory", dir.display()),
+        Err(error) => {
+            bail!(Failure::new(format!("write {}: {error}", dir.display()), "name a new directory"))
+        }
         Ok(names) if names.is_empty() => Ok(()),
-        Ok(_) => bail!("write {}: it is not empty\nhint: name a new directory", dir.display()),
+        Ok(_) => bail!(Failure::new(
+            format!("write {}: it is not empty", dir.display()),
+            "name a new directory"
+        )),
     }
 }

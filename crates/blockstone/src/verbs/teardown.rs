@@ -5,6 +5,7 @@ use blockstone_servers::{registry, without_password};
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::password::PasswordFile;
 use crate::printer::Printer;
 use crate::verb::Verb;
@@ -34,16 +35,16 @@ fn run(args: &Teardown, printer: Printer) -> Result<Exit> {
     let (_, address) = registry::parts(target);
     let Some(remove) = registry::find(target)?.remove_left.filter(|_| address.starts_with("//"))
     else {
-        bail!(
-            "tear down {shown}: a run leaves nothing behind there\n\
-             hint: files of killed runs are removed by the next run in the same directory"
-        );
+        bail!(Failure::new(
+            format!("tear down {shown}: a run leaves nothing behind there"),
+            "files of killed runs are removed by the next run in the same directory"
+        ));
     };
     if args.destroy.as_ref() != Some(target) {
-        bail!(
-            "tear down {shown}: this drops the schema blockstone and all that is in it\n\
-             hint: name the server twice: blockstone teardown {shown} --destroy {shown}"
-        );
+        bail!(Failure::new(
+            format!("tear down {shown}: this drops the schema blockstone and all that is in it"),
+            format!("name the server twice: blockstone teardown {shown} --destroy {shown}")
+        ));
     }
     args.password.read_for([target.as_str()])?;
     if remove(address)? {

@@ -19,6 +19,7 @@ use blockstone_trace::{Kind, Options};
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::finish::finish;
 use crate::progress::Progress;
 use crate::verb::{Context, Verb};
@@ -63,19 +64,21 @@ fn run(args: &TraceArgs, context: &Context) -> Result<Exit> {
     bar.finish();
     let input = read?;
     if args.sample_rate.is_some() && input.trace.kind == Some(Kind::OracleSql) {
-        bail!(
-            "trace with --sample-rate: a SQL trace of Oracle has every execution\n\
-             hint: omit --sample-rate"
-        );
+        bail!(Failure::new(
+            "trace with --sample-rate: a SQL trace of Oracle has every execution",
+            "omit --sample-rate"
+        ));
     }
     if let Some(other) = other.transpose()? {
         if input.trace.kind != other.trace.kind {
-            bail!(
-                "compare {} with {}: they are logs of different kinds\n\
-                 hint: their components are not the same; report each by itself",
-                subject(&args.files),
-                subject(&args.against)
-            );
+            bail!(Failure::new(
+                format!(
+                    "compare {} with {}: they are logs of different kinds",
+                    subject(&args.files),
+                    subject(&args.against)
+                ),
+                "their components are not the same; report each by itself"
+            ));
         }
         let names = [subject(&args.files), subject(&args.against)];
         return finish(&report::against::report(&input, &other, &names), context);
@@ -103,10 +106,10 @@ fn measured(name: &str, context: &Context) -> Result<Measured> {
     let (dir, verb) = (recording.dir.display().to_string(), recording.manifest.verb.clone());
     let figures = verbs::find(&verb).and_then(|verb| verb.figures);
     let Some(figures) = figures.filter(|_| verb == CALIBRATE) else {
-        bail!(
-            "compare with {dir}: it is a recording of `{verb}`\n\
-             hint: name one that blockstone {CALIBRATE} made"
-        );
+        bail!(Failure::new(
+            format!("compare with {dir}: it is a recording of `{verb}`"),
+            format!("name one that blockstone {CALIBRATE} made")
+        ));
     };
     let (_, findings) = figures(recording, context)?;
     Ok(Measured::of(dir, &findings))

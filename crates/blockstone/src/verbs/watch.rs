@@ -1,24 +1,29 @@
 //! `blockstone watch`: shows a host live, recorded, replayed, or once as text or as a document.
 
 mod args;
+mod earlier;
 mod export;
+mod found;
+mod keeper;
 mod lines;
 mod outputs;
 mod overview;
 pub mod report;
+mod rows;
 mod screen;
 mod selection;
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, anyhow, bail};
 use blockstone_base::rule::listed;
+use blockstone_base::table::Rows as _;
 use blockstone_base::units::Nanos;
 use blockstone_figures::WallClock;
 use blockstone_judge::rules::registry::WATCH;
-use blockstone_probe::Roles;
 use blockstone_probe::active_set::Device;
 use blockstone_record::{End, Recording, TICKS, out_run_dir};
 use blockstone_report::Report;
@@ -26,25 +31,30 @@ use blockstone_report::render::json::schema::Document;
 use blockstone_screen::{State, show};
 use blockstone_servers::monitor::Server;
 use blockstone_servers::without_password;
-use blockstone_view::{Condition, Focus, History, registry};
+use blockstone_view::{Condition, Focus, History, WHO, registry};
 use blockstone_watch::{
-    Access, Databases, Destination, Import, Kernel, Listen, Listener, Paths, Settings, Token, Watch,
+    Access, Databases, Destination, Import, Listen, Listener, Paths, Settings, Token, Watch,
+    WatchOptions,
 };
-use clap::{Args, FromArgMatches};
+use clap::{Args, Command, FromArgMatches};
 use jiff::tz::TimeZone;
 
 use crate::exit::Exit;
+use crate::failure::{self, Failure};
 use crate::finish::finish;
 use crate::interrupt::Interrupt;
-use crate::part::Part;
 use crate::password::PasswordFile;
 use crate::printer::Printer;
+use crate::range::RecordingRange;
 use crate::verb::{Context, Global, Verb};
 use crate::{interval, recordings};
 use args::WatchArgs;
 use export::Sink;
+use found::AUTO;
+use keeper::Keeper;
 use outputs::Outputs;
 use report::Watched;
+use rows::Summary;
 use screen::{Live, Recorded};
 
 pub const VERB: Verb = Verb {
@@ -52,18 +62,30 @@ pub const VERB: Verb = Verb {
     about: "Watch a host and its databases: show, record or replay processors, disks, memory, \
             network, processes, sessions",
     options: WatchArgs::augment_args,
-    run: |options, context| run(&WatchArgs::from_arg_matches(options)?, context),
+    run: |options, context| {
+        let mut args = WatchArgs::from_arg_matches(options)?;
+        // The short form of a view.
+        args.view.extend(args.options.who.then(|| WHO.name.to_owned()));
+        if args.options.find && !args.options.db.iter().any(|db| db == AUTO) {
+            args.options.db.push(AUTO.to_owned());
+        }
+        run(&args, context)
+    },
     reports: true,
     rules: || listed(WATCH).collect(),
     finds_runs: true,
     writes: true,
-    documents: &[Document::of::<blockstone_view::Document>(
-        "interval",
+    documents: &[Document::of_tables(
+        ("interval", 2),
         "An interval that was watched",
+        Summary::COLUMNS,
+        &[],
     )
+    .with_keys::<blockstone_view::Objects>()
+    .with_names(&[&registry::NAMES])
     .tables_under(report::VIEWS)],
     report: Some(|recording, context| {
-        let asked = Asked { part: &Part::WHOLE, views: &[], only: &[] };
+        let asked = Asked { part: &RecordingRange::WHOLE, views: &[], only: &[] };
         report_of(&recording, &asked, &context.global)
     }),
     ..Verb::PLAIN
@@ -76,19 +98,19 @@ const PIECE_TICKS: usize = 600;
 const KEEP: Nanos = Nanos::millis(600_000);
 
 fn run(args: &WatchArgs, context: &Context) -> Result<Exit> {
-    let Context { global, printer } = context;
+    let Context { global, printer, .. } = context;
     let printer = *printer;
     refuse_ineffective(args, global)?;
     if let Some(name) = &args.replay {
         blockstone_sys::memory::hold_to(None);
         return replay(name, args, context);
     }
-    if let ([_, ..], Some(dir)) = (args.import.as_slice(), &args.record) {
+    if let ([_, ..], Some(dir)) = (args.import.as_slice(), &args.options.record) {
         blockstone_sys::memory::hold_to(None);
         return import(&args.import, args.keep_names, dir, printer);
     }
     let interrupt = Interrupt::install()?;
-    let settings = settings(args, global)?;
+    let settings = settings(args, context)?;
     let sink = Sink::open(args)?;
     let listener = args.listen.map(|address| listen(address, args, printer)).transpose()?;
     let mut watch = Watch::start(&settings)?;
@@ -103,23 +125,74 @@ fn run(args: &WatchArgs, context: &Context) -> Result<Exit> {
         ));
     }
     let ended = attend(&mut watch, args, sink, context, &interrupt);
-    let end = match (&ended, interrupt.signal()) {
-        (Err(error), _) => match End::failed(error.as_ref()) {
-            End::Failed { errno, .. } => End::Failed { error: format!("{error:#}"), errno },
-            end => end,
-        },
-        (Ok(_), Some(signal)) => End::Interrupted { signal: signal.to_owned() },
-        (Ok(_), None) => End::Complete,
-    };
+    let end = end_of(&ended, &interrupt);
     let interrupted = matches!(end, End::Interrupted { .. });
     let closed = watch.close(end);
     let report = ended?;
     closed?;
-    if let Some(dir) = &args.record {
+    if let Some(dir) = &args.options.record {
         printer.note(&format!("recording: {}", dir.display()));
     }
     let exit = report.map_or(Ok(Exit::Done), |report| finish(&report, context))?;
     Ok(if interrupted { Exit::Interrupted } else { exit })
+}
+
+/// Watches with these words as its command line, for the time that they name, and records to this
+/// directory. An interrupt ends it early.
+pub(super) fn record(
+    words: Vec<OsString>,
+    dir: &Path,
+    interrupt: &Interrupt,
+    context: &Context,
+) -> Result<()> {
+    let words = words.into_iter().chain(["--record".into(), dir.as_os_str().to_owned()]);
+    let mut command = VERB.declaration().no_binary_name(true);
+    for global in Global::augment_args(Command::new("")).get_arguments() {
+        // Some of its options conflict with those of every verb, and some replace one.
+        if command.get_arguments().all(|own| own.get_id() != global.get_id()) {
+            command = command.arg(global.clone());
+        }
+    }
+    let args = WatchArgs::from_arg_matches(&command.try_get_matches_from(words)?)?;
+    let mut watch = Watch::start(&settings(&args, context)?)?;
+    let sampled = sample(&mut watch, &args, interrupt, context.printer);
+    let end = end_of(&sampled, interrupt);
+    watch.close(end)?;
+    sampled
+}
+
+/// Returns the number of ticks of the time that was asked for.
+fn ticks(options: &WatchOptions) -> Option<u64> {
+    options.duration_ns.map(|time| time.get().div_ceil(options.interval_ns.get()).max(1))
+}
+
+fn end_of<T>(ended: &Result<T>, interrupt: &Interrupt) -> End {
+    match (ended, interrupt.signal()) {
+        (Err(error), _) => match End::failed_by(error.as_ref(), failure::hint(error.chain())) {
+            End::Failed { hint, errno, .. } => {
+                End::Failed { error: format!("{error:#}"), hint, errno }
+            }
+            end => end,
+        },
+        (Ok(_), Some(signal)) => End::Interrupted { signal: signal.to_owned() },
+        (Ok(_), None) => End::Complete,
+    }
+}
+
+fn sample(
+    watch: &mut Watch,
+    args: &WatchArgs,
+    interrupt: &Interrupt,
+    printer: Printer,
+) -> Result<()> {
+    watch.look()?;
+    let ticks = ticks(&args.options);
+    let mut taken = 0;
+    while ticks.is_none_or(|ticks| taken < ticks) && interrupt.signal().is_none() {
+        look(watch, printer)?;
+        taken += 1;
+    }
+    Ok(())
 }
 
 /// Refuses options for a document, a table or a page unless a single interval is shown.
@@ -129,7 +202,10 @@ fn refuse_ineffective(args: &WatchArgs, global: &Global) -> Result<()> {
         if let Some(name) = table.filter(|name| registry::find(name).is_none()) {
             let names: Vec<&str> = registry::ALL.iter().map(|view| view.name).collect();
             let names = names.join(", ");
-            bail!("print {name} as CSV: there is no such table\nhint: its tables are {names}");
+            bail!(Failure::new(
+                format!("print {name} as CSV: the table does not exist"),
+                format!("its tables are {names}")
+            ));
         }
         return Ok(());
     }
@@ -141,13 +217,16 @@ fn refuse_ineffective(args: &WatchArgs, global: &Global) -> Result<()> {
             Some(name) => format!("add --once, or write every tick with --csv ./{name}"),
             None => "add --once, or --record DIR and then use blockstone report".to_owned(),
         };
-        bail!("{option} without --once: there is no interval to report\nhint: {hint}");
+        bail!(Failure::new(
+            format!("{option} needs --once: without it, no interval is reported"),
+            hint
+        ));
     }
     if args.lines && args.csv_file() == Some(Path::new("-")) {
-        bail!(
-            "--lines cannot be used with --csv -: both print on standard output\n\
-             hint: --csv FILE"
-        );
+        bail!(Failure::new(
+            "--lines cannot be used with --csv -: both print on standard output",
+            "--csv FILE"
+        ));
     }
     Ok(())
 }
@@ -164,16 +243,20 @@ fn attend(
     let printer = context.printer;
     let focus = interval::focus(&args.view, &args.only, watch.history())?;
     watch.look()?;
-    let ticks = args.duration.map(|time| time.get().div_ceil(args.interval.get()).max(1));
+    let ticks = ticks(&args.options);
     let ticks = if args.once { Some(ticks.unwrap_or(1)) } else { ticks };
     let title = hostname();
     if !args.once && !args.lines && sink.is_none() && draws() {
-        let mut live = Live { watch, ticks, taken: 0, interrupt, title };
-        show(&mut live, State::at_view(args.view.first().map(String::as_str)))?;
+        let notice = if args.options.db.is_empty() { found::notice() } else { None };
+        let keeper = Keeper::new(context, notice);
+        let mut live = Live { watch, ticks, taken: 0, interrupt, title, keeper };
+        let shown = show(&mut live, State::at_view(args.view.first().map(String::as_str)));
+        live.keeper.end(printer);
+        shown?;
         return Ok(None);
     }
     // With --record or --listen, it continues when its output is no longer read.
-    let goes_on = args.once || args.record.is_some() || args.listen.is_some();
+    let goes_on = args.once || args.options.record.is_some() || args.listen.is_some();
     let lines = args.lines || !(goes_on || sink.is_some());
     let mut outputs = Outputs::new(args, lines, sink, watch.history(), context)?;
     for time in 1..=args.times {
@@ -240,51 +323,65 @@ fn draws() -> bool {
     moves_cursor && std::io::stdout().is_terminal() && std::io::stdin().is_terminal()
 }
 
-fn settings(args: &WatchArgs, global: &Global) -> Result<Settings> {
-    let password = PasswordFile { password_file: args.password_file.clone() };
-    password.read_for(args.db.iter().map(String::as_str))?;
-    if let Some(twice) = args.db.iter().enumerate().find(|(at, db)| args.db[..*at].contains(db)) {
-        bail!("watch {} twice\nhint: name each database once", without_password(twice.1));
+fn settings(args: &WatchArgs, context: &Context) -> Result<Settings> {
+    let options = &args.options;
+    let password = PasswordFile { password_file: options.password_file.clone() };
+    password.read_for(options.db.iter().map(String::as_str))?;
+    if let Some(twice) =
+        options.db.iter().enumerate().find(|(at, db)| options.db[..*at].contains(db))
+    {
+        bail!(Failure::new(
+            format!("watch {} twice", without_password(twice.1)),
+            "name each database once"
+        ));
     }
-    let record = args.record.as_deref().map(|dir| destination(dir, args.keep)).transpose()?;
-    let missing = args.pid.iter().find(|pid| !Path::new(&format!("/proc/{pid}")).exists());
+    let record = options.record.as_deref().map(destination).transpose()?;
+    let missing = options.pid.iter().find(|pid| !Path::new(&format!("/proc/{pid}")).exists());
     if let Some(pid) = missing {
-        bail!("watch process {pid}: no such process\nhint: ps -e lists processes");
+        bail!(Failure::new(
+            format!("watch process {pid}: no such process"),
+            "ps -e lists processes"
+        ));
     }
     Ok(Settings {
         argv: recordings::command_line(),
-        interval: args.interval,
-        keep: keep(args),
-        roles: Roles::with(args.pid.clone(), args.group.clone()),
+        history: history(args),
         record,
-        databases: args
-            .db
-            .iter()
-            .map(|db| recordings::database(db, global))
-            .collect::<Result<_>>()?,
-        samples: args.sample,
-        kernel: match (args.no_bpf, !args.db.is_empty() || !args.pid.is_empty()) {
-            (true, _) => Kernel::Off,
-            (false, false) => Kernel::Requests,
-            (false, true) => Kernel::Calls,
-        },
-        profile_per_second: args.profile.then_some(args.profile_hz),
-        active_set: args.active_set.as_deref().map(devices_of).transpose()?,
+        databases: databases(args, context)?,
+        who: args.wants_who() || (draws() && !args.once && !args.lines && options.db.is_empty()),
+        active_set: options.active_set.as_deref().map(devices_of).transpose()?,
+        options: options.clone(),
     })
+}
+
+/// Returns the addresses of the databases to watch.
+fn databases(args: &WatchArgs, context: &Context) -> Result<Vec<String>> {
+    let named = args.options.db.iter().filter(|db| *db != AUTO);
+    let named = named.map(|db| recordings::database(db, &context.global));
+    let mut all: Vec<String> = named.collect::<Result<_>>()?;
+    if args.options.db.iter().any(|db| db == AUTO) {
+        let (addresses, refused) = found::addresses()?;
+        for why in refused {
+            context.printer.note(&format!("note: not watched: {why}"));
+        }
+        all.extend(addresses);
+    }
+    Ok(all)
 }
 
 /// Returns the devices that are, or contain, these paths.
 fn devices_of(paths: &[PathBuf]) -> Result<Vec<Device>> {
     let of = |path: &PathBuf| {
         let shown = path.display();
-        let found = Device::at(path).with_context(|| {
-            format!("watch the active set of {shown}\nhint: name a device or a file on it")
+        let found = Device::at(path).map_err(|error| {
+            let what = format!("watch the active set of {shown}");
+            Failure::new(what, "name a device or a file on it").because(error)
         })?;
-        found.with_context(|| {
-            format!(
-                "watch the active set of {shown}: its file system hides its devices\n\
-                 hint: name the device, or none for all"
-            )
+        found.ok_or_else(|| {
+            anyhow!(Failure::new(
+                format!("watch the active set of {shown}: its file system hides its devices"),
+                "name the device, or none for all"
+            ))
         })
     };
     paths.iter().map(of).collect()
@@ -292,9 +389,13 @@ fn devices_of(paths: &[PathBuf]) -> Result<Vec<Device>> {
 
 /// Returns how much of the past is needed: the whole time for one report, otherwise as much as the
 /// screen can show.
-fn keep(args: &WatchArgs) -> Nanos {
-    let all = args.duration.filter(|_| args.once).map_or(Nanos(0), |time| time);
-    KEEP.max(Nanos(all.get().max(args.interval.get()).saturating_add(args.interval.get())))
+fn history(args: &WatchArgs) -> Nanos {
+    let all = args.options.duration_ns.filter(|_| args.once).map_or(Nanos(0), |time| time);
+    KEEP.max(Nanos(
+        all.get()
+            .max(args.options.interval_ns.get())
+            .saturating_add(args.options.interval_ns.get()),
+    ))
 }
 
 fn hostname() -> String {
@@ -303,11 +404,13 @@ fn hostname() -> String {
 
 fn listen(address: SocketAddr, args: &WatchArgs, printer: Printer) -> Result<Listener> {
     if !address.ip().to_canonical().is_loopback() && !args.allow_remote {
-        bail!(
-            "listen on {address}: other hosts could connect\n\
-             hint: use --listen 127.0.0.1:{}, or add --allow-remote --listen-token-file FILE",
-            address.port()
-        );
+        bail!(Failure::new(
+            format!("listen on {address}: other hosts could connect"),
+            format!(
+                "use --listen 127.0.0.1:{}, or add --allow-remote --listen-token-file FILE",
+                address.port()
+            )
+        ));
     }
     let token = args.listen_token_file.as_deref().map(Token::read).transpose()?;
     let access = Access { names: args.listen_host.clone(), token };
@@ -317,9 +420,9 @@ fn listen(address: SocketAddr, args: &WatchArgs, printer: Printer) -> Result<Lis
     Ok(listener)
 }
 
-fn destination(dir: &Path, keep: Option<Nanos>) -> Result<Destination> {
+fn destination(dir: &Path) -> Result<Destination> {
     let run = out_run_dir(dir)?;
-    Ok(Destination { dir: run.path, id: run.id, keep })
+    Ok(Destination { dir: run.path, id: run.id })
 }
 
 fn import(files: &[PathBuf], keep_names: bool, dir: &Path, printer: Printer) -> Result<Exit> {
@@ -331,14 +434,14 @@ fn import(files: &[PathBuf], keep_names: bool, dir: &Path, printer: Printer) -> 
     for note in import.notes() {
         printer.note(&format!("warning: {note}"));
     }
-    import.record(&destination(dir, None)?, &recordings::command_line())?;
+    import.record(&destination(dir)?, &recordings::command_line())?;
     printer.note(&format!("imported: {}", import.summary()));
     printer.note(&format!("recording: {}", dir.display()));
     Ok(Exit::Done)
 }
 
 fn replay(name: &str, args: &WatchArgs, context: &Context) -> Result<Exit> {
-    let part = Part::of(name)?.or(args.from, args.to);
+    let part = RecordingRange::of(name)?.or(args.from, args.to);
     let recording = recordings::open(&part.run, &context.global.runs_dir)?;
     for warning in recording.warnings() {
         context.printer.note(&format!("warning: {warning}"));
@@ -359,7 +462,8 @@ fn replay(name: &str, args: &WatchArgs, context: &Context) -> Result<Exit> {
     };
     let by = by.unwrap_or_default();
     let title = format!("{} {}{by}{shown}", manifest.host.hostname, recording.dir.display());
-    let mut recorded = Recorded { history, title, interrupt: Interrupt::install()? };
+    let interrupt = Interrupt::install()?;
+    let mut recorded = Recorded { history, title, interrupt, note: None };
     show(&mut recorded, State::at_view(args.view.first().map(String::as_str)))?;
     Ok(Exit::Done)
 }
@@ -368,7 +472,7 @@ fn replay(name: &str, args: &WatchArgs, context: &Context) -> Result<Exit> {
 /// piece by piece; each piece includes the last tick of the one before it.
 fn replay_ticks(
     recording: &Recording,
-    part: &Part,
+    part: &RecordingRange,
     args: &WatchArgs,
     context: &Context,
 ) -> Result<Exit> {
@@ -402,7 +506,7 @@ fn replay_ticks(
 /// Selection of what to show of a part of a recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
-    pub part: &'a Part,
+    pub part: &'a RecordingRange,
     /// Names of views; if empty, all views.
     pub views: &'a [String],
     /// Conditions on session samples.

@@ -16,12 +16,15 @@ fn made(place: &Place, target: &str) -> Value {
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
     let document = ran.json();
     keeps_to_its_schema(&document);
-    let step = |at: usize| document["bulk_write"]["steps"][at]["count"].as_u64().unwrap();
+    let step = |at: usize| document["tables"]["bulk-steps"][at]["count"].as_u64().unwrap();
     assert!(step(0) >= 4 && step(2) > 0, "{document:#}");
-    assert!((document["bulk_write"]["rows_mean"].as_f64().unwrap() - 1024.0).abs() < 1e-9);
+    assert!(
+        (document["tables"]["bulk-write"][0]["rows_mean"].as_f64().unwrap() - 1024.0).abs() < 1e-9
+    );
     for name in ["bulk_returned_mbps", "bulk_flushed_mbps", "bulk_rows_per_s"] {
-        assert!(document["summary"][name].as_f64().unwrap() > 0.0, "{name}: {document:#}");
-        assert!(document["summary"][format!("{name}_interval")].is_array(), "{name}");
+        let figure = &document["figures"][name];
+        assert!(figure["value"].as_f64().unwrap() > 0.0, "{name}: {document:#}");
+        assert!(figure["low"].is_number(), "{name}: {figure:#}");
     }
     let verdicts = document["verdicts"].as_array().unwrap();
     let unit = verdicts.iter().find(|verdict| verdict["rule"] == "work-unit").unwrap();
@@ -33,16 +36,16 @@ fn made(place: &Place, target: &str) -> Value {
 fn tables_are_made_flushed_and_dropped_and_their_bytes_are_counted() {
     let place = Place::beside();
     let document = made(&place, "instance");
-    let bytes = document["bulk_write"]["bytes_mean"].as_f64().unwrap();
+    let bytes = document["tables"]["bulk-write"][0]["bytes_mean"].as_f64().unwrap();
     assert!((bytes - f64::from(8 << 20)).abs() < 1.0, "a row a block: {bytes}");
-    let waits = document["waits"].as_array().unwrap();
+    let waits = document["tables"]["database-time"].as_array().unwrap();
     for event in ["direct path write", "direct path sync"] {
         let wait = waits.iter().find(|wait| wait["event"] == event).unwrap();
-        assert!(wait["count"].as_u64().unwrap() > 0, "{wait:#}");
+        assert!(wait["waits"].as_u64().unwrap() > 0, "{wait:#}");
     }
     assert_eq!(place.left_in_data(), Vec::<String>::new());
     let document = made(&place, "sqlite:.");
-    let bytes = document["bulk_write"]["bytes_mean"].as_f64().unwrap();
+    let bytes = document["tables"]["bulk-write"][0]["bytes_mean"].as_f64().unwrap();
     assert!(bytes >= f64::from(8 << 20) && bytes < f64::from(9 << 20), "{bytes}");
     assert_eq!(place.left_in_data(), Vec::<String>::new());
     let shown = run(place.command("report").arg("last"));

@@ -223,7 +223,7 @@ fn what_cannot_end_well_is_refused_before_anything_is_written() {
     let (pipe, one) = (Path::new("-"), place.file("one"));
     refused(&copy(&[], &[pipe, pipe]), "both are pipes");
     refused(&copy(&["--json"], &[&one, pipe]), "the report would be in it");
-    refused(&copy(&["--verify"], &[&one, pipe]), "nobody can read it again");
+    refused(&copy(&["--verify"], &[&one, pipe]), "the data cannot be read back");
     refused(&copy(&["--resume"], &[&one, pipe]), "files only");
     refused(&copy(&[], &[pipe, &one]), "it exists");
     refused(&copy(&["--force"], &[&one, Path::new("/dev/zero")]), "it is a character device");
@@ -389,6 +389,28 @@ fn a_manifest_finds_a_changed_byte() {
 }
 
 #[test]
+fn a_manifest_may_be_compressed_or_in_utf_16() {
+    let place = Place::beside();
+    let (from, to, list) = (place.file("from"), place.file("to"), place.file("list"));
+    fs::write(&from, bytes(8, 9 << 20)).unwrap();
+    assert_eq!(copy(&["--manifest", list.to_str().unwrap()], &[&from, &to]).code, Some(0));
+    let plain = fs::read(&list).unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&plain).unwrap();
+    let gzip = gzip.finish().unwrap();
+    let zstd = zstd::encode_all(&plain[..], 1).unwrap();
+    let utf_16 = plain.iter().flat_map(|byte| [*byte, 0]).collect();
+    let check = |manifest: &[u8]| {
+        fs::File::create(&list).unwrap().write_all(manifest).unwrap();
+        copy(&["--json", "--check", list.to_str().unwrap()], &[&to])
+    };
+    for manifest in [gzip.clone(), zstd, utf_16] {
+        assert_eq!(document(&check(&manifest), 0)["equal_files"], 1);
+    }
+    refused(&check(&gzip[..gzip.len() / 2]), "decompress with gzip");
+}
+
+#[test]
 fn a_device_is_read_to_its_end() {
     require!(Root, Loop);
     let place = Place::beside();
@@ -421,7 +443,7 @@ fn a_device_is_overwritten_if_it_is_named_twice_and_empty() {
     file.write_all_at(&content[12 << 20..], 12 << 20).unwrap();
 
     refused(&copy(&[], &[&from, one.device()]), "--destroy");
-    refused(&copy(&["--destroy", "/dev/null"], &[&from, &place.file("to")]), "no block device");
+    refused(&copy(&["--destroy", "/dev/null"], &[&from, &place.file("to")]), "not a block device");
     let onto = |from: &Path, device: &LoopDevice| {
         let name = device.device().to_str().unwrap();
         copy(&["--json", "--verify", "--destroy", name], &[from, device.device()])

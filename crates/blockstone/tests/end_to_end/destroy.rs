@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use blockstone_base::{Bytes, rng};
-use blockstone_testkit::{DeviceSpec, LoopDevice, ScratchDir, blockstone_binary, require, run};
+use blockstone_testkit::{
+    DeviceSpec, LoopDevice, ScratchDir, blockstone_binary, require, run, unmount,
+};
 
 use super::Place;
 use super::bad_input::refused;
@@ -145,7 +147,7 @@ fn file_systems_with_files_that_begin_in_the_middle_are_found() {
         tool(program, &["-q", force, path(&inner.0)]);
         tool("mount", &[inner.0.as_path(), mount.path()]);
         let written = std::fs::write(mount.path().join("data"), &data);
-        tool("umount", &[mount.path()]);
+        unmount(mount.path()).unwrap();
         written.unwrap();
         drop(inner);
         let said = refused_for(&place, device.device());

@@ -8,7 +8,7 @@ use blockstone_base::Bytes;
 use blockstone_testkit::{DeviceSpec, FileSystem, LoopDevice, Ran, require, run};
 use serde_json::Value;
 
-use super::{Place, names, phases, signal};
+use super::{Place, completed, names, phases, signal};
 
 /// Starts a calibration and waits until its recording holds a measured random read.
 fn start(place: &Place, path: &Path) -> Child {
@@ -30,8 +30,11 @@ fn a_signal_closes_the_recording_and_removes_the_file() {
         assert_eq!(child.wait().unwrap().code(), Some(130));
         assert_eq!(place.left_in_data(), Vec::<String>::new(), "no test file is left");
         let document = report(&place).json();
-        assert_eq!(document["recording"]["end"]["signal"], format!("SIG{name}"));
-        assert!(document["points"].as_array().unwrap().len() >= 4, "what was measured is there");
+        assert_eq!(document["end"]["signal"], format!("SIG{name}"));
+        assert!(
+            document["tables"]["rates"].as_array().unwrap().len() >= 4,
+            "what was measured is there"
+        );
     }
 }
 
@@ -43,10 +46,9 @@ fn a_killed_run_is_readable_and_the_next_removes_its_file() {
     child.wait().unwrap();
     assert!(!place.left_in_data().is_empty(), "a killed run cannot remove its file");
     let document = report(&place).json();
-    assert_eq!(document["recording"]["end"]["state"], "running", "it never ended");
-    assert!(document["points"].as_array().unwrap().len() >= 3);
-    let ran = place.calibrate(&["--size", "64M"], &place.data());
-    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert_eq!(document["end"]["state"], "running", "it never ended");
+    assert!(document["tables"]["rates"].as_array().unwrap().len() >= 3);
+    completed(&place.calibrate(&["--size", "64M"], &place.data()));
     assert_eq!(place.left_in_data(), Vec::<String>::new(), "the next run cleans up");
 }
 
@@ -57,7 +59,7 @@ fn a_vanished_directory_ends_the_run_with_what_was_measured() {
     std::fs::remove_dir_all(place.data()).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(2));
     let document = report(&place).json();
-    let error = document["recording"]["end"]["error"].as_str().unwrap();
+    let error = document["end"]["error"].as_str().unwrap();
     assert!(error.contains("vanished"), "{error}");
 }
 
@@ -75,7 +77,7 @@ fn a_device_that_fails_ends_the_run_with_what_was_measured() {
     device.fail_beyond(Bytes::mib(1)).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(2));
     let document = report(&place).json();
-    let error = document["recording"]["end"]["error"].as_str().unwrap();
+    let error = document["end"]["error"].as_str().unwrap();
     assert!(error.contains("Input/output error"), "{error}");
 }
 
@@ -107,7 +109,7 @@ fn errors_are_judged_in_the_map_of_the_cache_and_between_two_phases() {
         assert_eq!(document["trustworthy"], false, "{phase}: {document:#}");
         // If fewer than half of the operations of a phase fail, the run continues.
         assert!(matches!(code, Some(2 | 3)), "{phase}: {code:?}");
-        let measured = &document["points"];
+        let measured = &document["tables"]["rates"];
         assert!(measured.as_array().is_some_and(|points| !points.is_empty()), "{phase}");
     }
 }
@@ -140,7 +142,7 @@ fn a_full_disk_under_the_test_file_is_a_clear_error() {
     if code != Some(0) {
         assert_eq!(code, Some(2));
         let document = report(&place).json();
-        let error = document["recording"]["end"]["error"].as_str().unwrap();
+        let error = document["end"]["error"].as_str().unwrap();
         assert!(error.contains("No space left"), "{error}");
     }
 }

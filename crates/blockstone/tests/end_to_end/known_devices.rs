@@ -33,7 +33,7 @@ fn calibrate(place: &Place, caps: Caps, arguments: &[&str]) -> Value {
 fn found(place: &Place, caps: Caps, arguments: &[&str], figure: &str, cap: f64, named: &str) {
     for attempt in 1..=ATTEMPTS {
         let document = calibrate(place, caps, arguments);
-        let value = document["summary"][figure].as_f64().unwrap();
+        let value = document["figures"][figure]["value"].as_f64().unwrap();
         let within = (value / cap - 1.0).abs() <= 0.01;
         let disturbed = ["unsteady", "noisy-neighbour", "run-queue-delay"];
         let failed = failed_rules(&document);

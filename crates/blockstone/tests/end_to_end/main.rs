@@ -12,6 +12,7 @@ mod claim;
 mod copy;
 mod destroy;
 mod direct;
+mod expect;
 mod flash;
 mod grid;
 mod interruptions;
@@ -33,6 +34,7 @@ mod run;
 mod run_report;
 mod scripts;
 mod size;
+mod stores;
 mod subset;
 mod subset_mariadb;
 mod targets;
@@ -178,6 +180,21 @@ fn names(dir: &Path) -> Vec<String> {
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
+}
+
+/// Expects that it ran to its end. Whether its figures may be trusted depends on what else the
+/// machine did meanwhile.
+#[track_caller]
+fn completed(ran: &Ran) {
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
+}
+
+/// The value of a measured figure, and the object that has its bounds: within `condemned` if a
+/// verdict condemned it.
+#[track_caller]
+fn measured(figure: &Value) -> (f64, &Value) {
+    let figure = figure.get("condemned").unwrap_or(figure);
+    (figure["value"].as_f64().unwrap_or_else(|| panic!("not measured: {figure:#}")), figure)
 }
 
 /// Checks a `--json` document against the output of `blockstone schema` for the name it declares.

@@ -10,7 +10,7 @@ use blockstone_testkit::{blockstone_binary, require, run};
 
 use super::{Place, attacks::within};
 
-/// Most memory that any file may make the program take.
+/// Maximum memory that any file may make the program take.
 const MOST: u64 = 512 << 20;
 
 /// Runs the command: returns its exit code, its errors, and its peak memory in bytes.

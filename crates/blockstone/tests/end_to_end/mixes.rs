@@ -27,17 +27,17 @@ fn a_device_that_caps_reads_and_writes_apart_is_told_from_the_formula() {
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     let document = ran.json();
     keeps_to_its_schema(&document);
-    let mixes = document["mixes"].as_array().unwrap();
-    let shares: Vec<u64> = mixes.iter().map(|mix| mix["read_pct"].as_u64().unwrap()).collect();
-    assert_eq!(shares, [70, 20]);
-    let number = |mix: &Value, key: &str| mix[key].as_f64().unwrap();
+    // Reads alone and writes alone precede the mixes.
+    let mixes = &document["tables"]["mixes"].as_array().unwrap()[2..];
+    let shares: Vec<&str> = mixes.iter().map(|mix| mix["mix"].as_str().unwrap()).collect();
+    assert_eq!(shares, ["70:30", "20:80"]);
+    let number = |mix: &Value, key: &str| mix[key]["value"].as_f64().unwrap();
     // 1,000 ÷ 0.7 and 500 ÷ 0.8. Tokens saved while the generator stalls are used afterwards; if it
     // stalls for long, the interval shows it.
     for (mix, limit) in mixes.iter().zip([1_428.6, 625.0]) {
         println!("{mix}");
         for key in ["iops", "separate_iops"] {
-            let interval = &mix[format!("{key}_interval")];
-            let [low, high] = [0, 1].map(|end| interval[end].as_f64().unwrap());
+            let [low, high] = ["low", "high"].map(|end| mix[key][end].as_f64().unwrap());
             let is_met = low < 1.25 * limit && high > 0.75 * limit;
             assert!(is_met, "{key} {low} to {high} is not {limit}");
         }

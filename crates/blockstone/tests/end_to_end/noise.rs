@@ -31,12 +31,12 @@ fn noise_beside_a_run_alternates_and_compares_what_the_sessions_got() {
     let document = ran.json();
     keeps_to_its_schema(&document);
     assert_eq!((&document["quiet_phases"], &document["noisy_phases"]), (&2.into(), &2.into()));
-    let noise = &document["noise"];
+    let noise = &document["tables"]["noise-writers"][0];
     assert_eq!((&noise["writers"], &noise["mode"]), (&2.into(), &"redo".into()));
     assert_eq!(noise["write_bytes"], 64 << 10);
-    assert!(document["summary"]["write_mbps"].as_f64().unwrap() > 0.0);
-    let effect = noise["effect"].as_array().unwrap();
-    for figure in ["operations_per_s", "commits_per_s", "read_latency_ns_mean"] {
+    assert!(document["figures"]["write_mbps"]["value"].as_f64().unwrap() > 0.0);
+    let effect = document["tables"]["effect"].as_array().unwrap();
+    for figure in ["Operations/s", "Commits/s", "Single-block read"] {
         let row = effect.iter().find(|row| row["figure"] == figure);
         let row = row.unwrap_or_else(|| panic!("{figure}: {noise:#}"));
         assert!(row["quiet"]["value"].as_f64().unwrap() > 0.0, "{row:#}");

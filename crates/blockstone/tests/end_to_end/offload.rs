@@ -49,7 +49,7 @@ fn text(path: &Path) -> &str {
 /// Asserts equality to five digits.
 #[track_caller]
 fn near(value: &Value, wanted: f64) {
-    let value = value.as_f64().unwrap_or_else(|| panic!("{value} is no number"));
+    let value = value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"));
     assert!((value / wanted - 1.0).abs() < 5e-5, "{value} is not {wanted}");
 }
 
@@ -119,6 +119,12 @@ fn runs_that_were_measured_say_from_where_the_storage_binds() {
         }
         account
     });
+    // Each step of what is returned is written differently.
+    let steps = document(&["model", "--cells", "2", "--scan-rate", "2G"], 0);
+    let steps = steps["tables"]["selectivity"].as_array().unwrap().iter();
+    let percents = steps.map(|step| (step["returned"].as_f64().unwrap() * 1e3).round() as u64);
+    let percents: Vec<u64> = percents.collect();
+    assert!(percents.len() > 20 && percents.windows(2).all(|it| it[0] < it[1]), "{percents:?}");
     let account = &from_document[1];
     let page = scratch.path().join("page.html");
     let ran = offload(&["model", "--fit", text(account), "--html", text(&page)]);
@@ -232,8 +238,8 @@ fn what_cannot_be_subtracted_is_refused() {
         (good.replacen(",1,", ",,", 1), "line 2: the instance is missing"),
         (good.replacen(STATISTICS[0], "43", 1), "the statistic is the number 43"),
         (table(["0"; 3], ["613.7", "658.8", "9"]), "as if GiB and GB were mixed"),
-        (good.replace("990", "nan"), "is no number of B"),
-        (good.replace("10,1", "tomorrow,1"), "is no time"),
+        (good.replace("990", "nan"), "is not a number of B"),
+        (good.replace("10,1", "tomorrow,1"), "is not a time"),
         ("time,colour\n".to_owned(), "no column is called `colour`"),
         (String::new(), "it has no rows"),
     ];

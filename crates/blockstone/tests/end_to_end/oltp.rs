@@ -15,19 +15,19 @@ fn order_entry_has_its_mix_its_response_times_and_its_costs() {
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
     let document = ran.json();
     keeps_to_its_schema(&document);
-    let kinds = document["transactions"]["kinds"].as_array().unwrap();
-    let names: Vec<&str> = kinds.iter().map(|kind| kind["name"].as_str().unwrap()).collect();
+    let kinds = document["tables"]["transactions"].as_array().unwrap();
+    let names: Vec<&str> = kinds.iter().map(|kind| kind["transaction"].as_str().unwrap()).collect();
     assert_eq!(names, ["new-order", "payment", "order-status", "delivery", "stock-level"]);
     let count = |kind: usize| kinds[kind]["count"].as_u64().unwrap();
     assert!(count(0) > 0 && count(1) > 0, "{kinds:#?}");
     let rows = kinds[4]["rows_mean"].as_f64().unwrap_or(64.0);
     assert!((rows - 64.0).abs() < 1e-9, "a stock level visits a work unit: {kinds:#?}");
-    let costs = document["transactions"]["costs"].as_array().unwrap();
-    for cost in ["logical_reads", "db_time_ns", "redo_bytes"] {
-        assert!(costs.iter().any(|row| row["name"] == cost), "{cost}: {costs:#?}");
+    let costs = document["tables"]["transaction-cost"].as_array().unwrap();
+    for cost in ["Logical reads (blocks)", "DB time", "Redo size"] {
+        assert!(costs.iter().any(|row| row["what"] == cost), "{cost}: {costs:#?}");
     }
     let [tps, operations] = ["transactions_per_s", "operations_per_s"]
-        .map(|name| document["summary"][name].as_f64().unwrap());
+        .map(|name| document["figures"][name]["value"].as_f64().unwrap());
     assert!(tps > 0.0 && tps.to_bits() == operations.to_bits(), "{tps} and {operations}");
     let rule = |name: &str| {
         let all = document["verdicts"].as_array().unwrap();

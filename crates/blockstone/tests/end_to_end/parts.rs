@@ -31,15 +31,15 @@ fn only_the_part_that_was_named_is_read() {
     assert_eq!(document["settings"]["size_bytes"], 48 * MIB);
     let sample = &document["file"]["sample"];
     assert_eq!(sample["zero_bytes"], 0, "no block of the hole is in the sample: {sample:#}");
-    let points = document["points"].as_array().unwrap();
-    let of = |group: &'static str| points.iter().filter(move |point| point["group"] == group);
+    let loads = document["tables"]["loads"].as_array().unwrap();
+    let of = |group: &'static str| loads.iter().filter(move |load| load["group"] == group);
     assert!(of("random-read").count() > 2);
-    for point in points.iter().filter(|point| point["group"] != "overhead") {
-        assert_eq!(point["load"]["offset_bytes"], 64 * MIB, "{point:#}");
-        assert!(point["load"]["span_bytes"].as_u64().unwrap() <= 48 * MIB, "{point:#}");
+    for load in loads.iter().filter(|load| load["group"] != "overhead") {
+        assert_eq!(load["offset_bytes"], 64 * MIB, "{load:#}");
+        assert!(load["span_bytes"].as_u64().unwrap() <= 48 * MIB, "{load:#}");
     }
     let streams: Vec<u64> =
-        of("large-read").map(|point| point["load"]["workers"].as_u64().unwrap()).collect();
+        of("large-read").map(|load| load["workers"].as_u64().unwrap()).collect();
     assert_eq!(streams, [1, 3, 1, 3]);
     let text = run(place.command("report").arg("last")).stdout;
     assert!(text.contains("Only 48 MiB from 64 MiB on were measured"), "{text}");

@@ -11,7 +11,7 @@ use blockstone_testkit::{
 use serde_json::Value;
 
 use super::bad_input::refused;
-use super::{Place, keeps_to_its_schema, phases, signal};
+use super::{Place, keeps_to_its_schema, measured, phases, signal};
 
 /// Write rates of the fast cells and of those behind them, in bytes per second.
 const FAST: u64 = 80_000_000;
@@ -86,14 +86,14 @@ fn a_device_is_written_twice_and_then_in_rounds_until_it_settles() {
     let ran = run(command.arg(device.device()).arg("--destroy").arg(device.device()));
     let document = ran.json();
     keeps_to_its_schema(&document);
-    let done = &document["precondition"];
-    assert_eq!(done["pass_bytes"], 2 * size.get(), "{done:#}");
-    assert_eq!(done["settled"], true, "{done:#}");
-    let rounds = done["rounds"].as_array().unwrap();
-    assert!((5..=25).contains(&rounds.len()), "{done:#}");
+    let rounds = document["tables"]["precondition-rounds"].as_array().unwrap();
+    assert_eq!(document["precondition_pass_bytes"], 2 * size.get(), "{rounds:#?}");
+    assert_eq!(document["precondition_settled"], true, "{rounds:#?}");
+    assert!((5..=25).contains(&rounds.len()), "{rounds:#?}");
     let random: u64 = rounds.iter().map(|round| round["written_bytes"].as_u64().unwrap()).sum();
-    assert_eq!(done["written_bytes"], 2 * size.get() + random, "{done:#}");
-    assert!(document["summary"]["max_write_iops"].is_number(), "it was measured: {document:#}");
+    let written = &document["precondition_written_bytes"];
+    assert_eq!(*written, 2 * size.get() + random, "{rounds:#?}");
+    measured(&document["figures"]["max_write_iops"]);
     // The disk behind a virtual disk is unknown, and a loop device is only a part of its disk.
     let verdict = rule(&document);
     let evidence = verdict["evidence"].as_str().unwrap();
@@ -111,11 +111,12 @@ fn beneath_a_file_system_only_the_test_file_is_preconditioned_and_its_limit_hold
     assert!(ran.stderr.contains("writes the test file only"), "{}", ran.stderr);
     assert!(ran.stderr.contains("time limit was reached"), "{}", ran.stderr);
     let document = ran.json();
-    let done = &document["precondition"];
-    assert_eq!((&done["rounds"], &done["settled"]), (&Value::Array(vec![]), &Value::Bool(false)));
+    assert!(document["tables"].get("precondition-rounds").is_none(), "{document:#}");
+    assert_eq!(document["precondition_settled"], false);
     // The limit does not apply to the layout of the requested size.
-    assert!((64 << 20..128 << 20).contains(&done["pass_bytes"].as_u64().unwrap()), "{done:#}");
-    assert!(document["summary"]["max_iops"].is_number(), "{document:#}");
+    let pass_bytes = document["precondition_pass_bytes"].as_u64().unwrap();
+    assert!((64 << 20..128 << 20).contains(&pass_bytes), "{pass_bytes}");
+    measured(&document["figures"]["max_iops"]);
 }
 
 #[test]
@@ -133,7 +134,8 @@ fn a_signal_keeps_the_rounds_that_were_recorded() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(place.left_in_data(), Vec::<String>::new(), "no test file is left");
     let report = run(place.command("report").args(["--json", "last"])).json();
-    assert!(!report["precondition"]["rounds"].as_array().unwrap().is_empty(), "{report:#}");
+    let rounds = report["tables"]["precondition-rounds"].as_array();
+    assert!(!rounds.unwrap().is_empty(), "{report:#}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::process::Command;
 use blockstone_base::Bytes;
 use blockstone_testkit::{blockstone_binary, run};
 
-use super::{Place, keeps_to_its_schema};
+use super::{Place, completed, keeps_to_its_schema, measured};
 
 #[test]
 fn one_run_gives_figures_report_listing_and_comparison() {
@@ -14,9 +14,9 @@ fn one_run_gives_figures_report_listing_and_comparison() {
     let mut command = place.command("calibrate");
     command.args(["--quick", "--json", "--size", "256M", "--seed", "7", "--cpu"]);
     let ran = run(command.arg(place.data()));
-    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    completed(&ran);
     let document = ran.json();
-    assert_eq!(document["schema"], "blockstone.calibrate/1");
+    assert_eq!(document["schema"], "blockstone.calibrate/2");
     keeps_to_its_schema(&document);
     for name in [
         "max_iops",
@@ -25,21 +25,23 @@ fn one_run_gives_figures_report_listing_and_comparison() {
         "commit_latency_ns_p50",
         "visits_per_core_s",
     ] {
-        let value = document["summary"][name].as_f64().unwrap();
-        let interval = &document["summary"][format!("{name}_interval")];
-        // On a disk whose speed varies, a few seconds leave a latency without an upper bound: null.
-        let high = interval[1].as_f64().unwrap_or(f64::INFINITY);
-        assert!(high.is_finite() || name.contains("latency"), "{name}: {interval}");
-        let low = interval[0].as_f64().unwrap();
+        let figure = &document["figures"][name];
+        let (value, figure) = measured(figure);
+        // On a disk whose speed varies, a few seconds leave a latency without an upper bound.
+        let high = figure["high"].as_f64().unwrap_or(f64::INFINITY);
+        assert!(high.is_finite() || name.contains("latency"), "{name}: {figure}");
+        let low = figure["low"].as_f64().unwrap();
         assert!(value > 0.0 && low <= value && value <= high, "{name}: {low} {value} {high}");
     }
-    let visits = &document["cached_visits"];
-    assert_eq!(visits["per_core_s"]["value"], document["summary"]["visits_per_core_s"]);
-    assert_eq!(visits["per_core_s"]["samples"], 6, "{visits:#}");
-    if let Some(together) = visits["together"].as_object() {
-        assert!(together["sessions"].as_u64() > Some(1), "{visits:#}");
+    let visits = document["tables"]["cached-visits"].as_array().unwrap();
+    let alone = &visits[0]["visits_per_core_s"];
+    let figure = measured(&document["figures"]["visits_per_core_s"]).1;
+    assert_eq!(measured(alone).1["value"], figure["value"]);
+    assert_eq!(alone["samples"], 6, "{visits:#?}");
+    if let Some(together) = visits.get(1) {
+        assert!(together["sessions"].as_u64() > Some(1), "{visits:#?}");
         let share = together["on_processor_ratio"].as_f64().unwrap();
-        assert!(share > 0.0 && share < 1.01, "{visits:#}");
+        assert!(share > 0.0 && share < 1.01, "{visits:#?}");
     }
     let verdict = &document["verdicts"][0];
     assert!(["rule", "outcome", "evidence"].iter().all(|key| verdict[key].is_string()));
@@ -50,11 +52,11 @@ fn one_run_gives_figures_report_listing_and_comparison() {
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("</html>"));
 
     let again = run(place.command("report").args(["--json", "last"]));
-    assert_eq!(again.json()["summary"], document["summary"], "a report derives the same figures");
+    assert_eq!(again.json()["figures"], document["figures"], "a report derives the same figures");
 
     let listed = run(place.command("runs").arg("--json")).json();
     keeps_to_its_schema(&listed);
-    assert_eq!(listed["runs"][0]["id"], document["recording"]["id"]);
+    assert_eq!(listed["tables"]["recordings"][0]["id"], document["recording"]["id"]);
 
     let mine = ["runs", "--verb", "calibrate", "--since", "1d", "--csv"];
     let rows = run(place.command(mine[0]).args(&mine[1..])).stdout;
@@ -66,7 +68,7 @@ fn one_run_gives_figures_report_listing_and_comparison() {
 
     let compared = run(place.command("compare").args(["--json", "last", "last"])).json();
     keeps_to_its_schema(&compared);
-    let rows = compared["rows"].as_array().unwrap();
+    let rows = compared["tables"]["rows"].as_array().unwrap();
     assert!(!rows.is_empty());
     assert!(rows.iter().all(|row| row["outcome"] == "not-established"), "{compared:#}");
 }
@@ -74,18 +76,18 @@ fn one_run_gives_figures_report_listing_and_comparison() {
 #[test]
 fn a_kept_file_is_reused_without_a_layout() {
     let place = Place::beside();
-    let ran = place.calibrate(&["--size", "64M", "--keep"], &place.data());
-    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    completed(&place.calibrate(&["--size", "64M", "--keep"], &place.data()));
     let kept = place.left_in_data();
     assert_eq!(kept.len(), 1, "{kept:?}");
     let file = place.file(&kept[0]);
     assert_eq!(std::fs::metadata(&file).unwrap().len(), Bytes::mib(64).get());
     let ran = run(place.command("calibrate").args(["--brief", "--json", "--file"]).arg(&file));
-    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    completed(&ran);
     let document = ran.json();
-    let points = document["points"].as_array().unwrap();
-    assert!(points.iter().all(|point| point["label"] != "layout"));
-    assert!(document["summary"]["max_write_iops"].is_number(), "our own file is written too");
+    let rates = document["tables"]["rates"].as_array().unwrap();
+    assert!(rates.iter().all(|rate| rate["point"] != "layout"));
+    // Our own file is written too.
+    measured(&document["figures"]["max_write_iops"]);
     assert_eq!(place.left_in_data(), kept, "and kept");
 }
 
@@ -154,6 +156,31 @@ fn every_verb_has_a_man_page_and_is_completed_by_every_shell() {
             assert!(ran.stdout.contains(&offer(verb)), "{shell} does not offer {verb}");
         }
         assert!(ran.stdout.contains("max-latency"), "{shell}");
+    }
+}
+
+#[test]
+fn bash_completes_names_of_figures_and_of_stores() {
+    let place = Place::beside();
+    let script = place.data().join("completion");
+    std::fs::write(&script, run(place.command("completions").arg("bash")).stdout).unwrap();
+    for (words, expected) in [
+        ("run --expect commit.p", "commit.p50 commit.p99"),
+        ("calibrate --expect knee", "knee.iops knee.p99"),
+        ("run --for postg", "postgresql"),
+        ("calibrate --for etc", "etcd"),
+        ("check direct --expect answ", "answer"),
+    ] {
+        let (before, word) = words.rsplit_once(' ').unwrap();
+        let option = before.rsplit_once(' ').unwrap().1;
+        let complete = format!(
+            "compopt() {{ :; }}; . '{}'; COMP_WORDS=(blockstone {words}); \
+             COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _blockstone blockstone {word} {option}; \
+             echo \"${{COMPREPLY[@]}}\"",
+            script.display()
+        );
+        let ran = run(Command::new("bash").args(["-c", &complete]));
+        assert_eq!(ran.stdout.trim(), expected, "{words}: {ran:#?}");
     }
 }
 

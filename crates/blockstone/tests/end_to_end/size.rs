@@ -2,6 +2,7 @@
 
 mod examples;
 mod monitors;
+mod on;
 
 use std::path::Path;
 use std::process::Command;

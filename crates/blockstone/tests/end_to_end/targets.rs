@@ -26,10 +26,14 @@ fn verdict<'a>(document: &'a Value, rule: &str) -> &'a Value {
     verdicts.iter().find(|verdict| verdict["rule"] == rule).unwrap()
 }
 
-/// Returns the paths of the targets that `wanted` selects.
-fn targets(document: &Value, wanted: impl Fn(&Value) -> bool) -> Vec<String> {
-    let targets = document["targets"].as_array().unwrap().iter();
-    targets.filter(|one| wanted(one)).map(|one| one["path"].as_str().unwrap().to_owned()).collect()
+fn rows<'a>(document: &'a Value, table: &str) -> &'a [Value] {
+    document["tables"][table].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Returns the targets of the rows of a table that `wanted` selects.
+fn targets(document: &Value, table: &str, wanted: impl Fn(&Value) -> bool) -> Vec<String> {
+    let wanted = rows(document, table).iter().filter(|row| wanted(row));
+    wanted.map(|row| row["target"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -52,28 +56,33 @@ fn directories_are_measured_as_one_and_each_has_its_part() {
     assert_eq!(document["settings"]["size_bytes"], 96 << 20);
     assert!(dirs.iter().all(|dir| names(dir).is_empty()), "the test files are gone");
     let expected = paths.map(|path| path.to_str().unwrap().to_owned());
-    assert_eq!(
-        targets(&document, |one| one["shares_device_with"].as_array().unwrap().len() == 2),
-        expected
-    );
-    assert_eq!(targets(&document, |one| one["file"]["map"]["hole_bytes"] == 0), expected);
+    for path in &expected {
+        let shared = targets(&document, "shared-devices", |row| row["other"] == **path);
+        let others: Vec<&String> = expected.iter().filter(|other| *other != path).collect();
+        assert_eq!(shared.iter().collect::<Vec<_>>(), others);
+    }
+    assert_eq!(targets(&document, "target-evidence", |row| row["hole_bytes"] == 0), expected);
+    assert_eq!(targets(&document, "target-files", |row| row["ours"] == true), expected);
     assert!(failed_rules(&document).iter().all(|rule| rule != "corrupt" && rule != "io-errors"));
-    let points = document["points"].as_array().unwrap();
     let groups = ["random-read", "random-write", "large-read", "commit", "matrix", "confirm"];
-    for point in points {
-        let of_all = point["iops"]["value"].as_f64().unwrap();
-        let parts = point["targets"].as_array().map_or(&[][..], Vec::as_slice);
-        let part = |one: &Value| one["iops"]["value"].as_f64().unwrap_or(0.0);
+    let loads = rows(&document, "loads").iter().filter(|load| load["part"] == "measured");
+    for load in loads {
+        let label = &load["point"];
+        let of = |table: &str| {
+            rows(&document, table).iter().filter(|row| row["point"] == *label).collect::<Vec<_>>()
+        };
+        let of_all = of("rates")[0]["iops"]["value"].as_f64().unwrap();
+        let parts = of("target-shares");
+        let part = |one: &&Value| one["iops"]["value"].as_f64().unwrap_or(0.0);
         let sum: f64 = parts.iter().map(part).sum();
-        let label = &point["label"];
-        if groups.iter().any(|group| point["group"] == *group) {
+        if groups.iter().any(|group| load["group"] == *group) {
             assert_eq!(parts.len(), 3, "{label}");
             assert!((sum / of_all - 1.0).abs() < 0.1, "{label}: {sum} of {of_all}");
         }
-        if point["group"] == "random-read" {
-            let even = |one: &Value| (part(one) * 3.0 / of_all - 1.0).abs() < 0.25;
-            assert!(parts.iter().all(even), "{point:#}");
-            assert!(point["evidence"]["stamps_verified"].as_u64().unwrap() > 0, "{label}");
+        if load["group"] == "random-read" {
+            let even = |one: &&Value| (part(one) * 3.0 / of_all - 1.0).abs() < 0.25;
+            assert!(parts.iter().all(even), "{label}: {parts:#?}");
+            assert!(of("evidence")[0]["stamps_verified"].as_u64().unwrap() > 0, "{label}");
         }
     }
     let text = run(place.command("report").arg("last")).stdout;
@@ -97,12 +106,13 @@ fn the_slowest_is_named_and_limits_the_others() {
     let ran = run(command.args(["--quick", "--json", "--size", "64M"]).args(&mounts));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let document = ran.json();
-    let slowest = targets(&document, |one| one["slowest"] == true);
-    assert_eq!(slowest, [mounts[1].to_str().unwrap()], "{:#}", document["points"]);
-    let most = document["summary"]["max_iops"].as_f64().unwrap();
+    let slowest = mounts[1].to_str().unwrap();
+    let shares = &document["tables"]["target-shares"];
+    assert_eq!(document["slowest_target"], slowest, "{shares:#}");
+    let most = document["figures"]["max_iops"]["value"].as_f64().unwrap();
     assert!((most / 200.0 - 1.0).abs() < 0.25, "{most} is not twice the 100 of the slower");
     let text = run(place.command("report").arg("last")).stdout;
-    assert!(text.contains(&format!("The slowest is {}", slowest[0])), "{text}");
+    assert!(text.contains(&format!("The slowest is {slowest}")), "{text}");
 }
 
 #[test]
@@ -148,9 +158,10 @@ fn devices_are_read_and_written_as_one() {
     assert!(error.contains(paths[1].to_str().unwrap()), "{error}");
     let document = calibrate(&place, &arguments, &paths);
     assert!(failed_rules(&document).iter().all(|rule| rule != "corrupt" && rule != "io-errors"));
-    let point =
-        document["points"].as_array().unwrap().iter().find(|p| p["group"] == "random-write");
-    assert_eq!(point.unwrap()["targets"].as_array().unwrap().len(), 2);
+    let mut loads = rows(&document, "loads").iter();
+    let load = loads.find(|load| load["group"] == "random-write").unwrap();
+    let shares = rows(&document, "target-shares").iter();
+    assert_eq!(shares.filter(|share| share["point"] == load["point"]).count(), 2);
 }
 
 #[test]

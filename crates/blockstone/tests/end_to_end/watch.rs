@@ -4,11 +4,13 @@ mod active_set;
 mod charges;
 mod csv;
 mod database;
+mod found;
 mod import;
 mod lines;
 pub mod listen;
 mod profile;
 mod terminal;
+mod who;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -113,7 +115,7 @@ fn one_look_gives_text_and_a_document_with_the_columns_of_a_recording() {
     let compared = run(Command::new(blockstone_binary()).args(["compare", "--json", dir, dir]));
     let compared = compared.json();
     keeps_to_its_schema(&compared);
-    let rows = compared["rows"].as_array().unwrap();
+    let rows = compared["tables"]["rows"].as_array().unwrap();
     assert!(rows.len() > 50, "{compared:#}");
     assert!(rows.iter().all(|row| row["outcome"] == "not-established"), "{compared:#}");
     let length_ns = part["to_ns"].as_u64().unwrap() - part["from_ns"].as_u64().unwrap();
@@ -137,9 +139,10 @@ fn two_parts_of_one_recording_show_what_changed_between_them() {
         |arguments: &[&str]| run(Command::new(blockstone_binary()).arg("compare").args(arguments));
     let document = compare(&["--json", &before, &after]).json();
     keeps_to_its_schema(&document);
-    let ns = |side: &str, key: &str| document[side][key].as_u64().unwrap();
-    assert!(ns("a", "to_ns") < ns("b", "from_ns"), "{document:#}");
-    let rows = document["rows"].as_array().unwrap();
+    let recordings = document["tables"]["recordings"].as_array().unwrap();
+    let ns = |side: usize, key: &str| recordings[side][key].as_u64().unwrap();
+    assert!(ns(0, "to_ns") < ns(1, "from_ns"), "{document:#}");
+    let rows = document["tables"]["rows"].as_array().unwrap();
     let is_it = |row: &&Value| row["row"] == "busy" && row["figure"] == "cpu_share";
     let found = rows.iter().find(is_it).unwrap();
     assert_eq!(found["outcome"], "higher", "{found:#}");
@@ -488,13 +491,16 @@ fn what_makes_no_sense_is_refused_in_one_line() {
         (&["--once", "--where", "color=red"], "have no `color`"),
         (&["--once", "--where", "instance=x"], "instance=x: no database has this name"),
         (&["--where", "event=WALSync"], "--once"),
-        (&["--json"], "--json without --once"),
-        (&["--csv=disks"], "--csv without --once"),
-        (&["--html", "page.html"], "--html without --once"),
+        (&["--json"], "--json needs --once"),
+        (&["--csv=disks"], "--csv needs --once"),
+        (&["--html", "page.html"], "--html needs --once"),
         (&["--once", "--where", "event=x", "--view", "disks"], "not made of session samples"),
         (&["--record", occupied], "not empty"),
         (&["--replay", "/nowhere/at/all"], "/nowhere/at/all"),
         (&["--replay", "x", "--db", "postgres://x"], "cannot be used with"),
+        (&["--replay", "x", "--interval", "2s"], "cannot be used with"),
+        (&["--once", "--sample", "1s"], "--db"),
+        (&["--who", "--view", "disks"], "cannot be used with"),
         (&["--once", "--db", "oracle://x"], "no monitor for"),
         (&["--once", "--db", "postgres://nobody@127.0.0.1:1/x"], "127.0.0.1"),
         (&["--lines", "--once"], "cannot be used with"),

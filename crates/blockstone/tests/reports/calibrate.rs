@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use blockstone_report::Report;
+use blockstone_report::render::json;
 use blockstone_report::render::terminal::{Style, text};
 
 use crate::fixture::Fixture;
@@ -43,10 +44,12 @@ fn what_was_written_before_it_is_said_and_drawn() {
     expect("preconditioned.txt", &screen(&fixture, PLAIN));
     let report = blockstone_cli::reports::calibration(&fixture.recording, &fixture.findings);
     let report = report.unwrap();
-    assert_eq!(report.document["precondition"]["rounds"].as_array().unwrap().len(), 8);
-    assert_eq!(report.document["precondition"]["settled"], true);
-    let rounds = report.tables().find(|table| table.name == "precondition-rounds").unwrap();
-    assert_eq!(rounds.rows.len(), 8);
+    let document = json::document(&report);
+    assert_eq!(document["tables"]["precondition-rounds"].as_array().unwrap().len(), 8);
+    assert_eq!(document["precondition_settled"], true);
+    let first = json::earlier(&report);
+    assert_eq!(first["precondition"]["rounds"].as_array().unwrap().len(), 8);
+    assert_eq!(first["precondition"]["settled"], true);
 }
 
 #[test]
@@ -54,11 +57,14 @@ fn a_mix_stands_beside_what_follows_from_reads_and_writes_alone() {
     let fixture = Fixture::mixed();
     expect("mixed.txt", &screen(&fixture, PLAIN));
     let report = blockstone_cli::reports::calibration(&fixture.recording, &fixture.findings);
-    let document = report.unwrap().document;
-    let mixes = document["mixes"].as_array().unwrap();
-    assert_eq!(mixes.len(), 1, "{mixes:#?}");
-    assert_eq!((&mixes[0]["read_pct"], &mixes[0]["in_flight"]), (&70.into(), &16.into()));
-    let number = |key: &str| mixes[0][key].as_f64().unwrap();
+    let report = report.unwrap();
+    let document = json::document(&report);
+    let mixes = document["tables"]["mixes"].as_array().unwrap();
+    let names: Vec<&str> = mixes.iter().map(|mix| mix["mix"].as_str().unwrap()).collect();
+    assert_eq!(names, ["100:0", "0:100", "70:30"]);
+    let first = &json::earlier(&report)["mixes"][0];
+    assert_eq!((&first["read_pct"], &first["in_flight"]), (&70.into(), &16.into()));
+    let number = |key: &str| mixes[2][key]["value"].as_f64().unwrap();
     // 1 ÷ (0.7 ÷ 79,300 + 0.3 ÷ 99,100), and 79,300 ÷ 0.7.
     assert!((number("formula_iops") - 84_357.0).abs() < 1.0, "{mixes:#?}");
     assert!((number("separate_iops") - 113_286.0).abs() < 1.0, "{mixes:#?}");

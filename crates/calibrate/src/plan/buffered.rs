@@ -6,7 +6,7 @@ use blockstone_record::manifest::Group;
 
 use super::{FileRole, LARGE, LOG_SIZE, Planner, Step};
 
-/// Most rounds.
+/// Maximum number of rounds.
 pub const ROUNDS: u64 = 8;
 /// No round starts later than this.
 const LIMIT: Nanos = Nanos::millis(5_000);

@@ -88,6 +88,11 @@ pub struct Options {
     #[arg(long = "mix", value_name = "READS:WRITES", value_delimiter = ',', value_parser = mix,
           conflicts_with = "read_only", help_heading = "Measurement")]
     pub mixes_read_pct: Vec<u32>,
+    /// Also measure the loads of this database or store, and judge by the limits that were
+    /// published for it; `--for help` lists them with their sources
+    #[arg(long, value_name = "STORE", value_parser = blockstone_stores::named(),
+          conflicts_with_all = ["read_only", "buffered"], help_heading = "Measurement")]
+    pub store: Option<String>,
     /// Also measure random reads started at this fixed rate per second, even if the storage cannot
     /// keep up
     #[arg(long = "rate", value_name = "IOPS", value_parser = positive,
@@ -162,7 +167,7 @@ impl Options {
             "buffered_writes" | "cpu" => *value == true,
             "offset_bytes" => *value != 0,
             "streams" | "mixes_read_pct" => value.as_array().is_some_and(|all| !all.is_empty()),
-            "asked_span_bytes" | "rate_per_s" | "link_bytes_per_s" => !value.is_null(),
+            "asked_span_bytes" | "rate_per_s" | "link_bytes_per_s" | "store" => !value.is_null(),
             "precondition_limit_ns" | "precondition_round_ns" => self.precondition,
             _ => true,
         };

@@ -24,7 +24,7 @@ use rustix::io::Errno;
 
 use super::ask::{
     Act, Answer, Ask, BLOCKS, FILE_BYTES, FREE_RUN_MAX, FreeRun, Look, NAMES, RECORD_BYTES,
-    RECORDS_MAX, Reply, STRIDE_BYTES, Step,
+    RECORDS_MAX, Records, Reply, STRIDE_BYTES, Step,
 };
 use super::stamp::{self, BLOCK_BYTES, Content, SECTOR_BYTES};
 
@@ -523,18 +523,18 @@ fn count_records(file: &File) -> io::Result<Answer> {
     let mut content = Vec::new();
     let most = 4 * u64::from(RECORDS_MAX) * RECORD_BYTES as u64;
     file.take(most).read_to_end(&mut content)?;
-    let mut counts = [0, 0, 0];
+    let mut records = Records::default();
     for record in content.chunks(RECORD_BYTES) {
         let is_all = |tag: u8| record.len() == RECORD_BYTES && record.iter().all(|&it| it == tag);
-        counts[if is_all(1) {
-            0
+        *if is_all(1) {
+            &mut records.first
         } else if is_all(2) {
-            1
+            &mut records.second
         } else {
-            2
-        }] += 1;
+            &mut records.damaged
+        } += 1;
     }
-    Ok(Answer::Records(counts[0], counts[1], counts[2]))
+    Ok(Answer::Records(records))
 }
 
 fn errno(error: &io::Error) -> i32 {

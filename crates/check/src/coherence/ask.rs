@@ -129,12 +129,20 @@ pub enum Answer {
     Locked(bool),
     Look(Option<Look>),
     Listed(bool),
-    /// Records of each of two tags, and of neither.
-    Records(u32, u32, u32),
+    Records(Records),
     /// Error of the kernel.
     Failed(i32),
     /// The request is not one that a rank performs.
     Refused,
+}
+
+/// Counts of the records in a file to which two ranks append.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Records {
+    pub first: u32,
+    pub second: u32,
+    /// Those with the tag of neither.
+    pub damaged: u32,
 }
 
 /// An operation of a free run.

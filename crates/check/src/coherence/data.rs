@@ -82,7 +82,7 @@ struct HandOver {
 
 /// Observations of a hand-over.
 #[derive(Debug, Default)]
-struct Seen {
+struct HandOverEvidence {
     history: Vec<Operation>,
     lags: Vec<u64>,
     stale: u64,
@@ -91,7 +91,7 @@ struct Seen {
     worst: Option<(Class, String)>,
 }
 
-impl Seen {
+impl HandOverEvidence {
     fn note(&mut self, class: Class, evidence: impl FnOnce() -> String) {
         if self.worst.as_ref().is_none_or(|(known, _)| class > *known) {
             self.worst = Some((class, evidence()));
@@ -111,7 +111,7 @@ impl HandOver {
     }
 
     fn run(&self, session: &mut Session<'_>) -> Result<Outcome, CheckError> {
-        let mut seen = Seen::default();
+        let mut seen = HandOverEvidence::default();
         let (writer, reader, block) = (self.writer, self.reader, self.block);
         // An exclusive lock requires a descriptor that can write.
         let opened = if self.locked {
@@ -148,7 +148,7 @@ impl HandOver {
     fn round(
         &self,
         session: &mut Session<'_>,
-        seen: &mut Seen,
+        seen: &mut HandOverEvidence,
     ) -> Result<Result<(), Outcome>, CheckError> {
         let version = session.versions(1);
         let (writer, reader, block) = (self.writer, self.reader, self.block);
@@ -220,7 +220,12 @@ impl HandOver {
     }
 
     /// Returns whether the reader reads this version now.
-    fn reads(&self, session: &mut Session<'_>, version: u64, seen: &mut Seen) -> Tried<bool> {
+    fn reads(
+        &self,
+        session: &mut Session<'_>,
+        version: u64,
+        seen: &mut HandOverEvidence,
+    ) -> Tried<bool> {
         let content = self.look(session, self.read, seen)?;
         // A torn block is judged, not waited for.
         Ok(content.map(|it| !matches!(it, Content::Whole(found) if found != version)))
@@ -230,7 +235,7 @@ impl HandOver {
         &self,
         session: &mut Session<'_>,
         version: u64,
-        seen: &mut Seen,
+        seen: &mut HandOverEvidence,
     ) -> Tried<bool> {
         if let Err(errno) = self.lock(session, self.reader, true)? {
             return Ok(Err(errno));
@@ -240,7 +245,12 @@ impl HandOver {
         Ok(unlocked.and(read))
     }
 
-    fn look(&self, session: &mut Session<'_>, mode: ReadMode, seen: &mut Seen) -> Tried<Content> {
+    fn look(
+        &self,
+        session: &mut Session<'_>,
+        mode: ReadMode,
+        seen: &mut HandOverEvidence,
+    ) -> Tried<Content> {
         let (content, operation) = match session.read(self.reader, mode, self.block)? {
             Ok(read) => read,
             Err(errno) => return Ok(Err(errno)),
@@ -290,8 +300,8 @@ impl HandOver {
         Ok(cures.join(" and "))
     }
 
-    fn outcome(&self, seen: Seen) -> Outcome {
-        let Seen { history, lags, stale, worst, .. } = seen;
+    fn outcome(&self, seen: HandOverEvidence) -> Outcome {
+        let HandOverEvidence { history, lags, stale, worst, .. } = seen;
         let written = history.iter().filter(|it| it.is_write).count();
         let contradiction = history::contradiction(&history);
         let back = history::regression(&history);

@@ -8,7 +8,7 @@ use blockstone_base::units::format_ns;
 use blockstone_sys::clock::now_ns;
 use rustix::io::Errno;
 
-use super::ask::{Act, Answer, Ask, Look};
+use super::ask::{Act, Answer, Ask, Look, Records};
 use super::history::INITIAL;
 use super::session::{Outcome, REFUSED, Session, Tried};
 use super::stamp::Content;
@@ -304,15 +304,16 @@ fn append(session: &mut Session<'_>, (a, b): (usize, usize)) -> Result<Outcome, 
     let ask = |rank, tag| (rank, Ask::Name { name, act: Act::Append { tag, records: RECORDS } });
     let answers = session.ask_all(vec![ask(a, 1), ask(b, 2)])?;
     let failed = answers.iter().zip([a, b]).find_map(|(it, rank)| Some((rank, it.clone().err()?)));
-    let mut found = [[0; 3]; 2];
+    let all = Records { first: RECORDS, second: RECORDS, damaged: 0 };
+    let mut found = [Records::default(); 2];
     for (rank, found) in [a, b].into_iter().zip(&mut found) {
         let until = session.wait_for(now_ns(), patience, &mut |session| {
             let answer = session.ask(rank, Ask::Name { name, act: Act::CountRecords })?;
             Ok(answer.map(|it| {
-                if let Answer::Records(first, second, neither) = it {
-                    *found = [first, second, neither];
+                if let Answer::Records(records) = it {
+                    *found = records;
                 }
-                *found == [RECORDS, RECORDS, 0]
+                *found == all
             }))
         })?;
         if let Err(errno) = until {
@@ -324,8 +325,8 @@ fn append(session: &mut Session<'_>, (a, b): (usize, usize)) -> Result<Outcome, 
         return Ok(Outcome::failed("append", rank, errno));
     }
     let total = RECORDS * 2;
-    let complete = found.iter().filter(|it| **it == [RECORDS, RECORDS, 0]).count();
-    let there = found.iter().map(|it| it[0] + it[1]).max().unwrap_or_default();
+    let complete = found.iter().filter(|it| **it == all).count();
+    let there = found.iter().map(|it| it.first + it.second).max().unwrap_or_default();
     let (class, evidence) = match complete {
         2 => (Class::Linearizable, format!("all {total} records of two ranks are there")),
         1 => (Class::Never, format!("one rank sees all {total} records, the other does not")),

@@ -60,7 +60,7 @@ impl Counted {
 
 /// Observations of one cell.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct CellEvidence {
     /// Requests that succeeded.
     pub requests: u64,
     pub error: Option<i32>,
@@ -80,7 +80,7 @@ pub struct Seen {
 }
 
 /// Returns the class and its evidence.
-pub fn classify(seen: &Seen) -> (Class, String) {
+pub fn classify(seen: &CellEvidence) -> (Class, String) {
     if seen.requests == 0 {
         let classes = [Class::Refused, Class::Unknown];
         return of_too_few(0, seen.error, classes, "nothing was requested");
@@ -89,7 +89,7 @@ pub fn classify(seen: &Seen) -> (Class, String) {
 }
 
 /// Classifies requests that succeeded.
-fn of_served(seen: &Seen) -> (Class, String) {
+fn of_served(seen: &CellEvidence) -> (Class, String) {
     if seen.in_memory {
         return (Class::Memory, "the file system keeps files in memory".to_owned());
     }
@@ -107,7 +107,7 @@ fn of_served(seen: &Seen) -> (Class, String) {
 }
 
 /// Classifies by what the kernel counted for these very requests.
-fn by_counts(seen: &Seen, counted: &Counted) -> (Class, String) {
+fn by_counts(seen: &CellEvidence, counted: &Counted) -> (Class, String) {
     let Counted { calls, cached_calls, added_pages, direct_ios } = *counted;
     if added_pages > 0 {
         // With an overlay, pages are added to a file that the requests do not name.
@@ -146,7 +146,7 @@ fn by_counts(seen: &Seen, counted: &Counted) -> (Class, String) {
 
 /// Classifies if the kernel does not show its direct path: requests to a file that is not cached at
 /// all cannot have been answered from pages, if they add none.
-fn without_path(seen: &Seen, calls: u64) -> (Class, String) {
+fn without_path(seen: &CellEvidence, calls: u64) -> (Class, String) {
     match (seen.before_cached_bytes, seen.after_cached_bytes) {
         (Some(0), Some(0)) => {
             let mut evidence = format!("{calls} requests added no page, and none was there");
@@ -165,7 +165,7 @@ fn without_path(seen: &Seen, calls: u64) -> (Class, String) {
 }
 
 /// Classifies by what the page cache holds before, meanwhile and after, which any user may query.
-fn by_looks(seen: &Seen) -> (Class, String) {
+fn by_looks(seen: &CellEvidence) -> (Class, String) {
     if seen.says_refused {
         let evidence = "statx(2) says that no request to this file can be direct, and it succeeded";
         return left(seen, evidence.to_owned());
@@ -195,7 +195,7 @@ fn by_looks(seen: &Seen) -> (Class, String) {
 }
 
 /// Classifies as buffered or dropped, by what is left cached.
-fn left(seen: &Seen, evidence: String) -> (Class, String) {
+fn left(seen: &CellEvidence, evidence: String) -> (Class, String) {
     match (seen.before_cached_bytes, seen.after_cached_bytes) {
         (Some(before), Some(after)) if after > before => {
             let added_bytes =
@@ -215,7 +215,7 @@ fn left(seen: &Seen, evidence: String) -> (Class, String) {
     }
 }
 
-fn of_others(seen: &Seen) -> String {
+fn of_others(seen: &CellEvidence) -> String {
     match seen.before_cached_bytes {
         Some(bytes) if bytes > 0 => {
             format!("; {} were cached by another reader", Bytes(bytes))
@@ -233,8 +233,8 @@ mod tests {
     use super::*;
 
     /// Returns 32 requests that succeeded on ext4, of which the kernel showed nothing else.
-    fn seen() -> Seen {
-        Seen {
+    fn seen() -> CellEvidence {
+        CellEvidence {
             requests: 32,
             error: None,
             in_memory: false,
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn is(seen: &Seen, class: Class, said: &str) {
+    fn is(seen: &CellEvidence, class: Class, said: &str) {
         let (found, evidence) = classify(seen);
         assert_eq!(found, class, "{evidence}");
         assert!(evidence.contains(said), "{evidence}");
@@ -264,43 +264,59 @@ mod tests {
     #[test]
     fn success_alone_is_never_direct() {
         is(&seen(), Class::Unknown, "CAP_BPF is missing");
-        let no_cachestat = Seen { before_cached_bytes: None, after_cached_bytes: None, ..seen() };
+        let no_cachestat =
+            CellEvidence { before_cached_bytes: None, after_cached_bytes: None, ..seen() };
         is(&no_cachestat, Class::Unknown, "no cachestat(2)");
-        let zfs =
-            Seen { caching: Caching::Elsewhere, counted: Some(counted(0, Some(0))), ..seen() };
+        let zfs = CellEvidence {
+            caching: Caching::Elsewhere,
+            counted: Some(counted(0, Some(0))),
+            ..seen()
+        };
         is(&zfs, Class::Unknown, "does not show it");
-        let overlooked = Seen { requests: 33, counted: Some(counted(0, Some(32))), ..seen() };
+        let overlooked =
+            CellEvidence { requests: 33, counted: Some(counted(0, Some(32))), ..seen() };
         is(&overlooked, Class::Unknown, "32 of 33");
-        let half = Seen { counted: Some(counted(0, Some(16))), ..seen() };
+        let half = CellEvidence { counted: Some(counted(0, Some(16))), ..seen() };
         is(&half, Class::Unknown, "16 of 32");
-        let none = Seen { counted: Some(counted(0, Some(0))), ..seen() };
+        let none = CellEvidence { counted: Some(counted(0, Some(0))), ..seen() };
         is(&none, Class::Unknown, "none of 32");
-        let old =
-            Seen { counted: Some(counted(0, None)), before_cached_bytes: Some(8192), ..seen() };
+        let old = CellEvidence {
+            counted: Some(counted(0, None)),
+            before_cached_bytes: Some(8192),
+            ..seen()
+        };
         is(&old, Class::Unknown, "8 KiB were there");
     }
 
     #[test]
     fn what_the_kernel_counted_decides() {
-        is(&Seen { counted: Some(counted(0, Some(32))), ..seen() }, Class::Direct, "32 of 32");
-        is(&Seen { counted: Some(counted(0, None)), ..seen() }, Class::Direct, "none was there");
+        is(
+            &CellEvidence { counted: Some(counted(0, Some(32))), ..seen() },
+            Class::Direct,
+            "32 of 32",
+        );
+        is(
+            &CellEvidence { counted: Some(counted(0, None)), ..seen() },
+            Class::Direct,
+            "none was there",
+        );
         // btrfs enters the direct path for compressed extents, and falls back.
-        let fallen = Seen { counted: Some(counted(160, Some(32))), ..seen() };
+        let fallen = CellEvidence { counted: Some(counted(160, Some(32))), ..seen() };
         is(&fallen, Class::Dropped, "32 of 32 requests added 160 pages");
-        let stays = Seen { after_cached_bytes: Some(655_360), ..fallen.clone() };
+        let stays = CellEvidence { after_cached_bytes: Some(655_360), ..fallen.clone() };
         is(&stays, Class::Buffered, "640 KiB stay cached");
-        let written_back = Seen { after_cached_bytes: Some(131_072), ..fallen };
+        let written_back = CellEvidence { after_cached_bytes: Some(131_072), ..fallen };
         is(&written_back, Class::Dropped, "128 KiB stay cached");
-        let journal = Seen {
+        let journal = CellEvidence {
             counted: Some(counted(0, Some(0))),
             before_cached_bytes: Some(131_072),
             after_cached_bytes: Some(131_072),
             ..seen()
         };
         is(&journal, Class::Buffered, "128 KiB were cached");
-        let others = Seen { counted: Some(counted(0, Some(32))), ..journal };
+        let others = CellEvidence { counted: Some(counted(0, Some(32))), ..journal };
         is(&others, Class::Direct, "cached by another reader");
-        let nfs = Seen {
+        let nfs = CellEvidence {
             caching: Caching::of("nfs4", false),
             counted: Some(counted(0, Some(0))),
             ..seen()
@@ -310,18 +326,22 @@ mod tests {
 
     #[test]
     fn without_the_kernel_only_pages_that_are_seen_decide() {
-        is(&Seen { after_cached_bytes: Some(4096), ..seen() }, Class::Buffered, "4 KiB stay");
-        is(&Seen { most_cached_bytes: Some(4096), ..seen() }, Class::Dropped, "meanwhile");
-        is(&Seen { says_refused: true, ..seen() }, Class::Dropped, "statx(2)");
+        is(
+            &CellEvidence { after_cached_bytes: Some(4096), ..seen() },
+            Class::Buffered,
+            "4 KiB stay",
+        );
+        is(&CellEvidence { most_cached_bytes: Some(4096), ..seen() }, Class::Dropped, "meanwhile");
+        is(&CellEvidence { says_refused: true, ..seen() }, Class::Dropped, "statx(2)");
     }
 
     #[test]
     fn refusals_failures_and_memory_have_classes_of_their_own() {
-        let refused = Seen { requests: 0, error: Some(22), ..seen() };
+        let refused = CellEvidence { requests: 0, error: Some(22), ..seen() };
         is(&refused, Class::Refused, "EINVAL");
-        is(&Seen { error: Some(5), ..refused }, Class::Unknown, "EIO");
-        is(&Seen { in_memory: true, ..seen() }, Class::Memory, "in memory");
-        let ended = Seen { error: Some(28), counted: Some(counted(0, Some(32))), ..seen() };
+        is(&CellEvidence { error: Some(5), ..refused }, Class::Unknown, "EIO");
+        is(&CellEvidence { in_memory: true, ..seen() }, Class::Memory, "in memory");
+        let ended = CellEvidence { error: Some(28), counted: Some(counted(0, Some(32))), ..seen() };
         is(&ended, Class::Direct, "then ENOSPC");
     }
 

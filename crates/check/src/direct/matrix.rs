@@ -17,7 +17,7 @@ use blockstone_sys::file::{Access, BlockFile, FileError};
 use blockstone_sys::survey::{Alignment, alignment_of};
 use blockstone_sys::thread::scoped;
 
-use super::classify::{Caching, Counted, Seen, classify};
+use super::classify::{Caching, CellEvidence, Counted, classify};
 use super::place::{Place, REQUESTS};
 use super::scratch::{self, ScratchFile};
 use super::witness::Witness;
@@ -122,6 +122,14 @@ struct Trial<'a> {
     real: Option<(&'a File, Option<usize>)>,
 }
 
+/// Where in the file and in memory the bytes of a request are.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    offset: u64,
+    length: usize,
+    memory_offset: usize,
+}
+
 /// Result of the requests.
 #[derive(Debug, Default)]
 struct Done {
@@ -148,7 +156,7 @@ impl Trial<'_> {
         let charged = charged(self.operation).zip(charged_before).map(|(now, then)| now - then);
         let counted = self.counted(witness).zip(counted_before);
         let after = self.cached();
-        let seen = Seen {
+        let seen = CellEvidence {
             requests: done.requests,
             error: done.error,
             in_memory,
@@ -179,16 +187,19 @@ impl Trial<'_> {
         })
     }
 
-    /// Returns offset, length and memory offset of a request.
-    fn request(&self, number: usize) -> (u64, usize, usize) {
-        let (block, at) = (self.block, (number * self.block) as u64);
+    fn request(&self, number: usize) -> Request {
+        let offset = (number * self.block) as u64;
+        let block = Request { offset, length: self.block, memory_offset: 0 };
+        let sector = Request { length: SECTOR, ..block };
         match (self.shape, self.operation) {
-            (Shape::Block, _) => (at, block, 0),
+            (Shape::Block, _) => block,
             // Consecutive, so that each extends the file.
-            (Shape::Sector, Operation::Append) => ((number * SECTOR) as u64, SECTOR, 0),
-            (Shape::Sector, _) => (at + SECTOR as u64, SECTOR, 0),
-            (Shape::Memory512, _) => (at, block, 512),
-            (Shape::Memory4, _) => (at, block, 4),
+            (Shape::Sector, Operation::Append) => {
+                Request { offset: (number * SECTOR) as u64, ..sector }
+            }
+            (Shape::Sector, _) => Request { offset: offset + SECTOR as u64, ..sector },
+            (Shape::Memory512, _) => Request { memory_offset: 512, ..block },
+            (Shape::Memory4, _) => Request { memory_offset: 4, ..block },
         }
     }
 
@@ -198,10 +209,10 @@ impl Trial<'_> {
             Alignment::Unknown => None,
             Alignment::Refused => Some(false),
             Alignment::Known { offset_bytes, memory_bytes } => {
-                let (offset, length, memory) = self.request(1);
+                let Request { offset, length, memory_offset } = self.request(1);
                 let by = u64::from(offset_bytes);
                 let fits = offset.is_multiple_of(by) && (length as u64).is_multiple_of(by);
-                Some(fits && memory.is_multiple_of(memory_bytes as usize))
+                Some(fits && memory_offset.is_multiple_of(memory_bytes as usize))
             }
         }
     }
@@ -236,8 +247,8 @@ impl Trial<'_> {
     fn send(&self, file: &BlockFile, memory: &mut [u8]) -> Done {
         let mut done = Done::default();
         for number in 0..REQUESTS {
-            let (offset, length, at) = self.request(number);
-            let data = &mut memory[at..at + length];
+            let Request { offset, length, memory_offset } = self.request(number);
+            let data = &mut memory[memory_offset..memory_offset + length];
             let answer = if self.operation.reads() {
                 file.read_at(offset, data)
             } else {

@@ -239,7 +239,7 @@ impl Book {
                 log.set_len(FRAME as u64 + good)?;
                 ledger
             }
-            _ => return Err(invalid("it is no log of a witness")),
+            _ => return Err(invalid("it is not a log of a witness")),
         };
         let bytes = log.seek(SeekFrom::End(0))?;
         Ok(Self { ledger, log, bytes, current: 0 })
@@ -289,7 +289,7 @@ fn open_log(dir: &HeldDir, name: &Path) -> io::Result<File> {
     let opened = dir.open_own(name.as_os_str(), dir.owner_of_new()?, OFlags::RDWR);
     opened.map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            invalid("it is no regular file, belongs to another user, or has another name too")
+            invalid("it is not a regular file, belongs to another user, or has another name too")
         }
         _ => error,
     })
@@ -443,7 +443,7 @@ mod tests {
         served.end();
         let other = dir.path().join("other");
         std::fs::write(&other, "of the user, and longer than a frame of a log").unwrap();
-        assert!(Book::open(&other).unwrap_err().to_string().contains("no log of a witness"));
+        assert!(Book::open(&other).unwrap_err().to_string().contains("not a log of a witness"));
         assert_eq!(std::fs::read(&other).unwrap().len(), 45);
         let held = Book::open(&dir.path().join("log")).unwrap();
         assert!(Book::open(&dir.path().join("log")).is_err(), "it is in use");

@@ -17,7 +17,7 @@ const CACHED_MOST: f64 = 0.01;
 
 /// Observations of operations.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
+pub struct OperationEvidence<'a> {
     pub operation: Operation,
     pub operations: u64,
     pub error: Option<&'a str>,
@@ -32,7 +32,7 @@ pub struct Seen<'a> {
     pub moved: Option<Moved>,
 }
 
-pub fn classify(seen: &Seen<'_>) -> (Class, String) {
+pub fn classify(seen: &OperationEvidence<'_>) -> (Class, String) {
     if seen.operations == 0 {
         let error = seen.error.unwrap_or("there was no time for it");
         return (Class::Unknown, format!("none succeeded: {error}"));
@@ -51,7 +51,7 @@ pub fn classify(seen: &Seen<'_>) -> (Class, String) {
 
 /// Classifies operations on a server: a listing has many entries from one request, other operations
 /// at least one request each.
-fn served(seen: &Seen<'_>, asked: &Requests) -> (Class, String) {
+fn served(seen: &OperationEvidence<'_>, asked: &Requests) -> (Class, String) {
     let total: u64 = asked.values().sum();
     let lists = matches!(seen.operation, Operation::Readdir | Operation::ReaddirStat);
     let is_listed = lists && asked.keys().any(|name| name.starts_with("READDIR"));
@@ -71,7 +71,7 @@ fn served(seen: &Seen<'_>, asked: &Requests) -> (Class, String) {
 }
 
 /// Classifies a durable operation, which returns when the device has the data.
-fn durable(seen: &Seen<'_>) -> (Class, String) {
+fn durable(seen: &OperationEvidence<'_>) -> (Class, String) {
     let Some(moved) = seen.moved else {
         return (Class::Unknown, "the writes of the device are not seen".to_owned());
     };
@@ -87,7 +87,7 @@ fn durable(seen: &Seen<'_>) -> (Class, String) {
     (class, evidence)
 }
 
-fn read(seen: &Seen<'_>) -> (Class, String) {
+fn read(seen: &OperationEvidence<'_>) -> (Class, String) {
     let Some(bytes) = seen.bytes_read else {
         return (Class::Unknown, "what was read is not counted".to_owned());
     };
@@ -118,19 +118,32 @@ pub fn elsewhere(kind: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn seen(operation: Operation, bytes_read: Option<u64>, writes: u64) -> Seen<'static> {
+    fn seen(
+        operation: Operation,
+        bytes_read: Option<u64>,
+        writes: u64,
+    ) -> OperationEvidence<'static> {
         let moved = Some(Moved { writes, flushes: writes, ..Moved::default() });
         let (error, elsewhere) = (None, None);
         let operations = 1_000;
         let asked = None;
-        Seen { operation, operations, error, in_memory: false, elsewhere, asked, bytes_read, moved }
+        OperationEvidence {
+            operation,
+            operations,
+            error,
+            in_memory: false,
+            elsewhere,
+            asked,
+            bytes_read,
+            moved,
+        }
     }
 
     #[test]
     fn requests_to_a_server_tell_what_memory_answered() {
         let of = |operation, asked: &[(&str, u64)]| {
             let asked = asked.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
-            classify(&Seen {
+            classify(&OperationEvidence {
                 elsewhere: elsewhere("nfs4"),
                 asked: Some(&asked),
                 ..seen(operation, Some(0), 0)
@@ -157,11 +170,17 @@ mod tests {
         assert_eq!(class(Operation::Create, Some(4_096), 9), Class::Cached);
         assert_eq!(class(Operation::CreateFsync, Some(0), 2_000), Class::Storage);
         assert_eq!(class(Operation::CreateFsync, Some(0), 0), Class::Cached);
-        let memory = Seen { in_memory: true, ..seen(Operation::CreateFsync, Some(0), 9) };
+        let memory =
+            OperationEvidence { in_memory: true, ..seen(Operation::CreateFsync, Some(0), 9) };
         assert_eq!(classify(&memory).0, Class::Cached);
-        let served = Seen { elsewhere: elsewhere("nfs4"), ..seen(Operation::Stat, Some(0), 0) };
+        let served =
+            OperationEvidence { elsewhere: elsewhere("nfs4"), ..seen(Operation::Stat, Some(0), 0) };
         assert_eq!(classify(&served).0, Class::Unknown);
-        let failed = Seen { operations: 0, error: Some("EPERM"), ..seen(Operation::Link, None, 0) };
+        let failed = OperationEvidence {
+            operations: 0,
+            error: Some("EPERM"),
+            ..seen(Operation::Link, None, 0)
+        };
         assert_eq!(classify(&failed), (Class::Unknown, "none succeeded: EPERM".to_owned()));
     }
 }

@@ -23,7 +23,7 @@ const LEAST_REQUESTS: u64 = 16;
 
 /// Observations of a mode.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct ModeEvidence {
     pub writers: u32,
     /// Whether the threads read, next to one writer.
     pub is_of_readers: bool,
@@ -39,7 +39,7 @@ pub struct Seen {
 }
 
 /// Returns the class and its evidence.
-pub fn classify(seen: &Seen) -> (Class, String) {
+pub fn classify(seen: &ModeEvidence) -> (Class, String) {
     let one_requests = seen.one_file.requests;
     let requests = seen.own_files.map_or(one_requests, |own| own.requests.min(one_requests));
     if requests < LEAST_REQUESTS {
@@ -62,11 +62,11 @@ pub fn classify(seen: &Seen) -> (Class, String) {
 
 /// Returns the longest possible wait of the threads for each other, as a share of their time: all
 /// but one wait.
-fn most(seen: &Seen) -> f64 {
+fn most(seen: &ModeEvidence) -> f64 {
     if seen.is_of_readers { 0.75 } else { 1.0 - 1.0 / f64::from(seen.writers.max(1)) }
 }
 
-fn by_shares(seen: &Seen, one: f64, own: Option<f64>) -> (Class, String) {
+fn by_shares(seen: &ModeEvidence, one: f64, own: Option<f64>) -> (Class, String) {
     let (who, others) = if seen.is_of_readers {
         ("readers", "with the writer in another file")
     } else {
@@ -99,7 +99,7 @@ fn by_shares(seen: &Seen, one: f64, own: Option<f64>) -> (Class, String) {
     }
 }
 
-fn by_switches(seen: &Seen) -> (Class, String) {
+fn by_switches(seen: &ModeEvidence) -> (Class, String) {
     let one = seen.one_file.switches_per_request;
     let Some(own) = seen.own_files.map(|own| own.switches_per_request) else {
         let why = format!("waits are not counted in the kernel: {}", seen.unseen);
@@ -135,8 +135,8 @@ mod tests {
         }
     }
 
-    fn seen(one: Side, own: Side) -> Seen {
-        Seen {
+    fn seen(one: Side, own: Side) -> ModeEvidence {
+        ModeEvidence {
             writers: 4,
             is_of_readers: false,
             is_buffered: false,
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn is(seen: &Seen, class: Class, said: &str) {
+    fn is(seen: &ModeEvidence, class: Class, said: &str) {
         let (found, evidence) = classify(seen);
         assert_eq!(found, class, "{evidence}");
         assert!(evidence.contains(said), "{evidence}");
@@ -165,21 +165,29 @@ mod tests {
         is(&shares(0.71, 0.6), Class::Unknown, "not the sharing");
         let slow = Side { iops: 10.0, ..side(Some(0.0), 1.0) };
         is(&seen(slow, side(Some(0.0), 1.0)), Class::Scales, "");
-        is(&Seen { dropped: 3, ..shares(0.0, 0.0) }, Class::Unknown, "3 waits were lost");
+        is(&ModeEvidence { dropped: 3, ..shares(0.0, 0.0) }, Class::Unknown, "3 waits were lost");
         // Two writers can wait half of their time.
-        is(&Seen { writers: 2, ..shares(0.2, 0.0) }, Class::Serialises, "");
-        is(&Seen { writers: 1, ..shares(0.0, 0.0) }, Class::Unknown, "none to wait for");
-        is(&Seen { is_of_readers: true, ..shares(0.6, 0.0) }, Class::Serialises, "readers wait");
-        is(&Seen { error: Some(28), ..shares(0.6, 0.0) }, Class::Serialises, "then ENOSPC");
-        let device = Seen { own_files: None, ..shares(0.0, 0.0) };
+        is(&ModeEvidence { writers: 2, ..shares(0.2, 0.0) }, Class::Serialises, "");
+        is(&ModeEvidence { writers: 1, ..shares(0.0, 0.0) }, Class::Unknown, "none to wait for");
+        is(
+            &ModeEvidence { is_of_readers: true, ..shares(0.6, 0.0) },
+            Class::Serialises,
+            "readers wait",
+        );
+        is(&ModeEvidence { error: Some(28), ..shares(0.6, 0.0) }, Class::Serialises, "then ENOSPC");
+        let device = ModeEvidence { own_files: None, ..shares(0.0, 0.0) };
         is(&device, Class::Scales, "0.0 % of their time for the lock");
-        is(&Seen { own_files: None, ..shares(0.6, 0.0) }, Class::Serialises, "60.0 %");
+        is(&ModeEvidence { own_files: None, ..shares(0.6, 0.0) }, Class::Serialises, "60.0 %");
         let unseen = seen(side(None, 3.2), side(None, 1.0));
-        is(&Seen { own_files: None, ..unseen }, Class::Unknown, "CAP_BPF");
+        is(&ModeEvidence { own_files: None, ..unseen }, Class::Unknown, "CAP_BPF");
         // Four writers on many processors spin, and none of them sleeps.
         let spinning = Side { cpu_ns_per_request: 3900.0, ..side(Some(0.01), 0.0) };
         let spinning = seen(spinning, side(Some(0.0), 0.0));
-        is(&Seen { is_buffered: true, ..spinning }, Class::Unknown, "3.9 times the processor");
+        is(
+            &ModeEvidence { is_buffered: true, ..spinning },
+            Class::Unknown,
+            "3.9 times the processor",
+        );
         let overlapping = Side { lost: 740, ..side(Some(0.0), 1.0) };
         let said = "740 of 1000 appends (74.0 %) overwrote others";
         is(&seen(overlapping, side(Some(0.0), 1.0)), Class::Scales, said);
@@ -196,8 +204,8 @@ mod tests {
     #[test]
     fn what_is_refused_or_too_little_is_no_class() {
         let none = Side { requests: 0, ..side(Some(0.0), 0.0) };
-        is(&Seen { error: Some(22), ..seen(none, none) }, Class::Refused, "EINVAL");
-        is(&Seen { error: Some(28), ..seen(none, none) }, Class::Unknown, "ENOSPC");
+        is(&ModeEvidence { error: Some(22), ..seen(none, none) }, Class::Refused, "EINVAL");
+        is(&ModeEvidence { error: Some(28), ..seen(none, none) }, Class::Unknown, "ENOSPC");
         let few = Side { requests: 5, ..side(Some(0.9), 0.0) };
         is(&seen(few, few), Class::Unknown, "only 5 requests");
     }

@@ -9,7 +9,7 @@ use blockstone_sys::thread::scoped;
 
 use super::choose::Pair;
 use super::copier::{Filled, copied, unchanged};
-use super::finish::Part;
+use super::finish::PartialFile;
 use super::resume::Identity;
 use super::{Carry, Copied, Copier, Job, Verified, Watch};
 use crate::CopyError;
@@ -31,7 +31,7 @@ struct Small<'a> {
     job: BatchJob<'a>,
     source: File,
     identity: Identity,
-    part: Part<'a>,
+    part: PartialFile<'a>,
     filled: Filled,
     verified: Verified,
 }
@@ -100,7 +100,7 @@ impl Copier {
         if identity.size_bytes > self.small().get() {
             return Ok(None);
         }
-        let part = Part::open((target_dir, name), &self.options)?;
+        let part = PartialFile::open((target_dir, name), &self.options)?;
         let pair = Pair { source: &source, source_path: path, part: &part };
         match self.fill_one(&pair, &identity, watch) {
             Ok(filled) => {

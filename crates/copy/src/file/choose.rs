@@ -15,7 +15,7 @@ use blockstone_sys::{held, path, proc};
 use rustix::fs::{Advice, IFlags, fadvise, fstatfs, ioctl_getflags};
 use rustix::io::{ReadWriteFlags, preadv2};
 
-use super::finish::Part;
+use super::finish::PartialFile;
 use super::io::End;
 use super::{Method, Options};
 use crate::CopyError;
@@ -43,7 +43,7 @@ impl Method {
 pub(super) struct Pair<'a> {
     pub source: &'a File,
     pub source_path: &'a Path,
-    pub part: &'a Part<'a>,
+    pub part: &'a PartialFile<'a>,
 }
 
 /// The way in which this process moves the bytes.
@@ -94,7 +94,7 @@ pub(super) fn server(pair: &Pair<'_>) -> Result<(), String> {
 
 /// Returns whether the mount is NFS 4.2: with older versions, the client reads and writes through
 /// its page cache instead.
-fn is_nfs_4_2(part: &Part<'_>) -> bool {
+fn is_nfs_4_2(part: &PartialFile<'_>) -> bool {
     let mounts = Mounts::read(Path::new("/"));
     let target = part.path();
     let version = path::whole(target.parent().unwrap_or(Path::new("/")));
@@ -134,7 +134,7 @@ pub(super) fn source(
 
 /// Returns how a file is best written, and why no cheaper way is possible.
 pub(super) fn target(
-    part: &Part<'_>,
+    part: &PartialFile<'_>,
     options: &Options,
 ) -> Result<(Method, End, String), CopyError> {
     Side { name: "target", file: &part.file, path: &part.part_path(), writes: true }.best(options)
@@ -169,7 +169,7 @@ impl Side<'_> {
                 return Ok((Method::Buffered, self.cached(false)?, self.said(&whys)));
             }
             Some(Method::Direct | Method::Dontcache) => self.said(&whys),
-            Some(Method::Reflink | Method::Server) => "one side is no file".to_owned(),
+            Some(Method::Reflink | Method::Server) => "one side is not a file".to_owned(),
         };
         let method = options.method.map_or("", Method::name);
         Err(CopyError::Method { path: self.path.to_owned(), method, why })

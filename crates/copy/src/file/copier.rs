@@ -11,7 +11,7 @@ use blockstone_sys::ring::{Ring, RingError};
 
 use super::choose::{self, Moved, Pair};
 use super::extents::Spans;
-use super::finish::Part;
+use super::finish::PartialFile;
 use super::io::{End, Io, TARGET, Threads};
 use super::mover::Mover;
 use super::plan::{CopyPlan, Durable, Progress};
@@ -89,7 +89,7 @@ impl Copier {
     ) -> Result<Copied, CopyError> {
         let source = job.open()?;
         let identity = Identity::of(&source).map_err(CopyError::io("look at", job.source))?;
-        let part = Part::open((job.target_dir, job.name), &self.options)?;
+        let part = PartialFile::open((job.target_dir, job.name), &self.options)?;
         let mut keeps = part.is_left;
         let pair = Pair { source: &source, source_path: job.source, part: &part };
         let asked = self.options.request;
@@ -268,7 +268,7 @@ impl Copier {
 
     pub(super) fn verified(
         &mut self,
-        part: &Part<'_>,
+        part: &PartialFile<'_>,
         filled: &Filled,
         watch: &dyn Watch,
     ) -> Result<Verified, CopyError> {
@@ -282,7 +282,7 @@ impl Copier {
     /// given.
     pub(super) fn verify(
         &mut self,
-        part: &Part<'_>,
+        part: &PartialFile<'_>,
         chunks: &[Chunk],
         watch: &dyn Watch,
     ) -> Result<Verified, CopyError> {
@@ -381,7 +381,7 @@ pub(super) fn copied(bytes: u64, filled: Filled, verified: Verified) -> Copied {
     }
 }
 
-pub(super) fn set_size(part: &Part<'_>, bytes: u64) -> Result<(), CopyError> {
+pub(super) fn set_size(part: &PartialFile<'_>, bytes: u64) -> Result<(), CopyError> {
     // XFS writes the last block even if the file already has this size, and that block may be
     // shared.
     if part.file.metadata().is_ok_and(|found| found.len() == bytes) {

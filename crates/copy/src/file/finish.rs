@@ -19,7 +19,7 @@ use crate::CopyError;
 const NAME_MAX: usize = 255;
 
 /// A file that does not have its name yet.
-pub(super) struct Part<'a> {
+pub(super) struct PartialFile<'a> {
     dir: &'a HeldDir,
     name: &'a Path,
     temporary: PathBuf,
@@ -31,7 +31,7 @@ pub(super) struct Part<'a> {
     has_sidecar: Cell<bool>,
 }
 
-impl<'a> Part<'a> {
+impl<'a> PartialFile<'a> {
     /// Makes or finds the file. Fails before anything is written if the target exists, or if an
     /// interrupted copy left its file, unless the options say what to do in that case.
     pub(super) fn open(
@@ -198,7 +198,7 @@ impl<'a> Part<'a> {
         let _ = fadvise(&self.file, 0, None, Advice::DontNeed);
     }
 
-    /// Gives the file its name; [`Part::end`] makes that durable.
+    /// Gives the file its name; [`PartialFile::end`] makes that durable.
     pub(super) fn rename(&self) -> Result<(), CopyError> {
         let path = self.path();
         let renamed = if self.force {

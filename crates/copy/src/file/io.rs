@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use blockstone_sys::account;
 use blockstone_sys::buffer::{Arena, Slot};
 use blockstone_sys::file::BlockFile;
-use blockstone_sys::ring::{Part, Place, RWF_DONTCACHE, Ring, Transfer};
+use blockstone_sys::ring::{Place, RWF_DONTCACHE, Ring, SlotRange, Transfer};
 use blockstone_sys::thread::spawn;
 use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
 
@@ -35,7 +35,7 @@ pub(super) struct End {
 pub(super) struct Request {
     pub slot: usize,
     pub write: bool,
-    pub part: Part,
+    pub part: SlotRange,
     pub at: Place,
 }
 
@@ -170,7 +170,7 @@ fn serve(queue: &Queue, answer: &Sender<(Slot, Answer)>) {
 }
 
 fn serve_one(slot: &mut Slot, request: &Request, file: &BlockFile) -> Result<u32, i32> {
-    let Part { within_bytes, len_bytes, uncached } = request.part;
+    let SlotRange { within_bytes, len_bytes, uncached } = request.part;
     let flags = if uncached { RWF_DONTCACHE as u32 } else { 0 };
     let flags = ReadWriteFlags::from_bits_retain(flags);
     let memory = &mut slot[within_bytes as usize..][..len_bytes as usize];

@@ -83,7 +83,7 @@ impl<'de> Deserialize<'de> for Listed {
         let is_hash = hash.len() == 32 && hash.bytes().all(|it| it.is_ascii_hexdigit());
         let xxh3_128 = Some(hash).filter(|_| is_hash);
         let xxh3_128 = xxh3_128.and_then(|hash| u128::from_str_radix(hash, 16).ok());
-        let no_hash = "a hash that is no number of 32 hexadecimal digits";
+        let no_hash = "a hash that is not a number of 32 hexadecimal digits";
         let xxh3_128 = xxh3_128.ok_or_else(|| D::Error::custom(no_hash))?;
         Ok(Self(Chunk { offset_bytes, len_bytes, xxh3_128 }))
     }
@@ -139,7 +139,7 @@ pub fn parse(line: &[u8]) -> Result<Entry, String> {
     };
     let is_below = path.components().all(|part| matches!(part, Component::Normal(_)));
     if !is_below || path.as_os_str().is_empty() || path.as_os_str().as_bytes().contains(&0) {
-        return Err(format!("`{}` is no path below a directory", path.display()));
+        return Err(format!("`{}` is not a path below a directory", path.display()));
     }
     let chunks: Vec<Chunk> = line.chunks.into_iter().map(|Listed(chunk)| chunk).collect();
     let mut end = 0;

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use blockstone_sys::ring::{Part, Place};
+use blockstone_sys::ring::{Place, SlotRange};
 use rustix::io::Errno;
 
 use super::extents::Span;
@@ -34,7 +34,7 @@ impl Moving {
 
     /// Returns the request for the rest.
     pub(super) fn request(&self, slot: usize, end: &End) -> Request {
-        let part = Part {
+        let part = SlotRange {
             within_bytes: self.moved,
             len_bytes: self.want - self.moved,
             uncached: end.uncached,

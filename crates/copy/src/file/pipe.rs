@@ -11,7 +11,7 @@ use twox_hash::XxHash3_128;
 use super::choose;
 use super::copier::set_size;
 use super::extents::Span;
-use super::finish::Part;
+use super::finish::PartialFile;
 use super::io::{End, Io, SOURCE, TARGET};
 use super::moving::Moving;
 use super::resume::Identity;
@@ -173,7 +173,7 @@ pub fn write(
         return Err(CopyError::Usage { what, hint: "leave out --resume" });
     }
     let mut copier = Copier::new(*options)?;
-    let part = Part::open(target, options)?;
+    let part = PartialFile::open(target, options)?;
     let made = make(&mut copier, input, &part, watch).and_then(|piped| {
         part.settle(input, carry)?;
         part.rename()?;
@@ -193,7 +193,7 @@ pub fn write(
 fn make(
     copier: &mut Copier,
     input: &File,
-    part: &Part<'_>,
+    part: &PartialFile<'_>,
     watch: &dyn Watch,
 ) -> Result<Piped, CopyError> {
     let options = copier.options;
@@ -269,7 +269,7 @@ fn take(
 }
 
 /// Extends the file beyond its data, because requests that extend a file wait for each other.
-fn make_room(part: &Part<'_>, room: u64) -> Result<u64, CopyError> {
+fn make_room(part: &PartialFile<'_>, room: u64) -> Result<u64, CopyError> {
     let more = room.clamp(ROOM.0, ROOM.1);
     set_size(part, room + more)?;
     let free = fstatvfs(&part.file).map_or(0, |it| it.f_bavail.saturating_mul(it.f_frsize));

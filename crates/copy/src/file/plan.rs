@@ -10,7 +10,7 @@ use rustix::fs::{FallocateFlags, fallocate, fstatvfs};
 use rustix::io::Errno;
 
 use super::extents::{Span, Spans};
-use super::finish::Part;
+use super::finish::PartialFile;
 use super::mover::{Done, How, Plan, Work};
 use super::pages::drop_pages;
 use super::resume::Sidecar;
@@ -23,7 +23,7 @@ const DURABLE_EVERY: Duration = Duration::from_secs(1);
 
 pub(super) struct CopyPlan<'a> {
     pub spans: Spans<'a>,
-    pub part: &'a Part<'a>,
+    pub part: &'a PartialFile<'a>,
     pub watch: &'a dyn Watch,
     pub claims: BTreeMap<u64, Chunk>,
     pub sidecar: Option<Sidecar>,

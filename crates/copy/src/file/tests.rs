@@ -1,5 +1,6 @@
 //! Copies of files of all shapes, with faults injected between them and the kernel.
 
+use blockstone_base::hint::Hint as _;
 use std::fs::{self, File, OpenOptions};
 use std::ops::ControlFlow;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -181,7 +182,7 @@ fn a_target_that_exists_or_a_part_that_is_left_is_not_touched_unasked() {
     let left = [".target.blockstone-part", ".target.blockstone-resume"];
     assert_eq!((place.left(), place.target().exists()), (left.map(str::to_owned).into(), false));
     let error = place.copy(options()).unwrap_err();
-    assert!(error.to_string().contains("--resume goes on"), "{error}");
+    assert!(error.told().contains("--resume goes on"), "{error}");
     assert_eq!(place.left(), left);
 
     // Chunks are found again whatever the request size is now.
@@ -317,7 +318,7 @@ fn where_memory_is_short_fewer_requests_are_in_flight() {
     let mut copier = Copier::new(options()).unwrap();
     copier.open =
         |_, _, _| Err(CopyError::Memory(Short { needed: Bytes(2), left: Bytes(1) }.into()));
-    let refused = place.copy_by(&mut copier, &Until::default()).unwrap_err().to_string();
+    let refused = place.copy_by(&mut copier, &Until::default()).unwrap_err().told();
     assert!(
         refused.contains("2 B of memory are needed") && refused.contains("\nhint: "),
         "{refused}"
@@ -467,7 +468,7 @@ fn an_error_at_any_request_leaves_what_can_be_resumed() {
     for (at, errno) in (1..=14).zip(errors.into_iter().cycle()) {
         let resume = Options { resume: true, ..options() };
         let failed = place.copy_by(&mut faulty(resume, Fault::Errno(at, errno)), &Until::default());
-        let error = failed.unwrap_err().to_string();
+        let error = failed.unwrap_err().told();
         assert!(error.contains("\nhint: ") && !place.target().exists(), "{error}");
         assert_eq!(place.left().len(), 2, "part and sidecar");
         let resumed = place.copy(resume).unwrap();

@@ -38,7 +38,7 @@ pub(super) fn file(
     let source = source.map_err(CopyError::io("look at", &entry.source))?;
     let kinds = [&source, &there].map(|it| FileType::from_raw_mode(it.st_mode));
     if kinds != [FileType::RegularFile; 2] {
-        return Ok(Found::Other("is no regular file".to_owned()));
+        return Ok(Found::Other("is not a regular file".to_owned()));
     }
     let state = |it: &Stat| (it.st_size, it.st_mtime, it.st_mtime_nsec);
     if state(&source) != state(&there) {

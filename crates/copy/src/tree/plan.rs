@@ -13,6 +13,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use blockstone_base::hint::Hint;
 use blockstone_base::text::shown;
 use blockstone_base::units::Bytes;
 use blockstone_sys::held::HeldDir;
@@ -26,50 +27,37 @@ use crate::file::{Method, Options};
 use walk::Walk;
 
 /// Reason why a copy is refused before anything is written.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Hint)]
 pub enum PlanError {
-    #[error("copy {}: {source}\nhint: {hint}", shown(path))]
+    #[error("copy {}: {source}", shown(path))]
+    #[hint("{hint}")]
     Source { path: PathBuf, source: io::Error, hint: &'static str },
-    #[error("copy to {}: {source}\nhint: {hint}", shown(path))]
+    #[error("copy to {}: {source}", shown(path))]
+    #[hint("{hint}")]
     Target { path: PathBuf, source: io::Error, hint: &'static str },
-    #[error(
-        "copy to {}: several sources need a directory\n\
-         hint: make it first, or name one that exists",
-        shown(path)
-    )]
+    #[error("copy to {}: several sources need a directory", shown(path))]
+    #[hint("make it first, or name one that exists")]
     NoDirectory { path: PathBuf },
-    #[error(
-        "copy to {}: it exists\nhint: --force replaces files and fills directories, --resume goes \
-         on with a copy that was interrupted",
-        shown(path)
+    #[error("copy to {}: it exists", shown(path))]
+    #[hint(
+        "--force replaces files and fills directories, --resume goes on with a copy that was \
+         interrupted"
     )]
     Exists { path: PathBuf },
-    #[error("copy to {}: it is {what}, which a copy never replaces\nhint: {hint}", shown(path))]
+    #[error("copy to {}: it is {what}, which a copy never replaces", shown(path))]
+    #[hint("{hint}")]
     Special { path: PathBuf, what: &'static str, hint: &'static str },
-    #[error(
-        "copy {} to {}: they are the same\nhint: name another target",
-        shown(source_path),
-        shown(target)
-    )]
+    #[error("copy {} to {}: they are the same", shown(source_path), shown(target))]
+    #[hint("name another target")]
     Same { source_path: PathBuf, target: PathBuf },
-    #[error(
-        "copy {} to {}: the target is inside the source\nhint: name a target elsewhere",
-        shown(source_path),
-        shown(target)
-    )]
+    #[error("copy {} to {}: the target is inside the source", shown(source_path), shown(target))]
+    #[hint("name a target elsewhere")]
     Inside { source_path: PathBuf, target: PathBuf },
-    #[error(
-        "copy {} and {}: both would be {}\nhint: copy them one after the other to different names",
-        shown(first),
-        shown(second),
-        shown(target)
-    )]
+    #[error("copy {} and {}: both would be {}", shown(first), shown(second), shown(target))]
+    #[hint("copy them one after the other to different names")]
     Twice { first: PathBuf, second: PathBuf, target: PathBuf },
-    #[error(
-        "copy to {}: {needed} are needed and {free} are free\n\
-         hint: free some space, or name a target on another file system",
-        shown(path)
-    )]
+    #[error("copy to {}: {needed} are needed and {free} are free", shown(path))]
+    #[hint("free some space, or name a target on another file system")]
     NoSpace { path: PathBuf, needed: Bytes, free: Bytes },
 }
 

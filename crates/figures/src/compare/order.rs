@@ -3,8 +3,8 @@
 
 use super::{Recorded, Side};
 
-/// Most consecutive recordings of one side in sets that count as interleaved: ABBA balances a
-/// drift, too.
+/// Maximum number of consecutive recordings of one side in sets that count as interleaved: ABBA
+/// balances a drift, too.
 const CONSECUTIVE_MAX: usize = 2;
 
 /// Returns what a reader must know about the order.

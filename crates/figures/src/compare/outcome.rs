@@ -2,8 +2,7 @@
 //! established.
 
 use blockstone_base::stats::{self, Estimate};
-use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::student::{self, CONFIDENCE, FREEDOM_OF_ONE};
 
@@ -19,8 +18,7 @@ pub enum Better {
 }
 
 /// Outcome of comparing a figure of `b` with that of `a`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// `b` is better: chance explains the difference in at most 5 % of such cases, also among all
     /// rows.
@@ -172,6 +170,12 @@ fn t_95(freedom: f64) -> f64 {
     student::two_sided(CONFIDENCE, freedom)
 }
 
+impl Serialize for Outcome {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.key())
+    }
+}
+
 impl Outcome {
     /// All outcomes, in the order in which they are counted.
     pub const ALL: [Self; 8] = [
@@ -195,6 +199,17 @@ impl Outcome {
             (Better::More, false) | (Better::Less, true) => Self::Slower,
             (Better::Neither, true) => Self::Higher,
             (Better::Neither, false) => Self::Lower,
+        }
+    }
+
+    /// Returns its word in documents.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::NotEstablished => "not-established",
+            Self::OtherLoad => "other-load",
+            Self::OnlyInOne => "only-in-one",
+            Self::Condemned => "condemned",
+            _ => self.words(),
         }
     }
 

@@ -1,13 +1,9 @@
 //! The verdict on one set against another, in a word.
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use super::{Outcome, Row, Subject};
 
 /// Verdict by the headline figures, each of which has a better direction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Some figures are better, and none is worse.
     Faster,
@@ -25,6 +21,17 @@ pub enum Verdict {
 const SAME: f64 = 0.1;
 
 impl Verdict {
+    /// Returns its word in documents.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::Same => "same",
+            Self::Mixed => "mixed",
+            Self::NotEstablished => "not-established",
+        }
+    }
+
     /// Returns `None` if no row is a headline figure.
     pub(super) fn of(rows: &[Row]) -> Option<Self> {
         let mut headline = rows.iter().filter(|row| row.is_headline()).peekable();

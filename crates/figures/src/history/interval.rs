@@ -4,6 +4,7 @@
 //! figure or the reason why it is missing; nothing that was not measured is shown as zero.
 
 pub(crate) mod charges;
+mod restarts;
 
 use std::ops::Range;
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use blockstone_base::database::{SESSION, SESSIONS};
 use blockstone_record::manifest::kind_and_instance;
 use blockstone_record::{
-    HistogramRow, Level, Part, RecordError, Recording, Series, TICKS, ticks_of,
+    HistogramRow, Level, RecordError, Recording, Series, TICKS, TimeRange, ticks_of,
 };
 
 use super::wall_clock::WallClock;
@@ -77,10 +77,10 @@ impl Plan {
 
     /// Returns the parts of a series to read, in order of time: what was before, the part itself,
     /// what came after. Edges that the level does not have are read from all rows.
-    fn parts(&self, coarsest: Level) -> Vec<Part<'_>> {
+    fn parts(&self, coarsest: Level) -> Vec<TimeRange<'_>> {
         let (from_ns, to_ns) = self.span();
         let rows = (self.step > 1).then_some(self.rows.as_slice());
-        let part = |(from_ns, to_ns), level, edges| Part { from_ns, to_ns, level, edges };
+        let part = |(from_ns, to_ns), level, edges| TimeRange { from_ns, to_ns, level, edges };
         let mut parts = Vec::new();
         if let Some(before) = from_ns.checked_sub(1) {
             parts.push(part((0, before), coarsest, Some(&[][..])));
@@ -128,7 +128,7 @@ impl History {
             let kind = kind_and_instance(&name).0;
             if SAMPLED.contains(&kind) || kind == SELDOM.0 && plan.slice_ns() < SELDOM.1 {
                 let (from_ns, to_ns) = plan.span();
-                let part = Part { from_ns, to_ns, level: 0, edges: None };
+                let part = TimeRange { from_ns, to_ns, level: 0, edges: None };
                 history.push_pieces(&name, &recording.part(&name, &part)?);
                 continue;
             }

@@ -1,5 +1,6 @@
 //! Configuration of a translation layer, and its validation.
 
+use blockstone_base::hint::Hint;
 use blockstone_base::rng::mix;
 
 use crate::policy::Policy;
@@ -52,26 +53,24 @@ pub struct Config {
     pub seed: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error, Hint)]
 pub enum ConfigError {
-    #[error("configure the device: {what} is {value}, it must be {least} to {most}\nhint: {hint}")]
+    #[error("configure the device: {what} is {value}, it must be {least} to {most}")]
+    #[hint("{hint}")]
     Range { what: &'static str, value: u64, least: u64, most: u64, hint: &'static str },
     #[error(
         "configure the device: {logical} logical pages need spare, but only {usable} of {raw} \
-         pages remain after bad blocks, the reserve and open blocks\n\
-         hint: raise the raw capacity, or lower the visible capacity, the reserve or the number of \
-         dies"
+         pages remain after bad blocks, the reserve and open blocks"
+    )]
+    #[hint(
+        "raise the raw capacity, or lower the visible capacity, the reserve or the number of dies"
     )]
     NoSpare { logical: u64, raw: u64, usable: u64 },
-    #[error(
-        "configure the device: {what} refers to number {index} of {count}\n\
-         hint: numbers start at zero"
-    )]
+    #[error("configure the device: {what} refers to number {index} of {count}")]
+    #[hint("numbers start at zero")]
     Index { what: &'static str, index: u32, count: usize },
-    #[error(
-        "configure the device: classes cover {covered} pages of {logical}\nhint: every page \
-         belongs to one class"
-    )]
+    #[error("configure the device: classes cover {covered} pages of {logical}")]
+    #[hint("every page belongs to one class")]
     Classes { covered: u64, logical: u32 },
 }
 

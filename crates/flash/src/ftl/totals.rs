@@ -48,11 +48,12 @@ impl Totals {
 
 /// No page can be written any more: either nothing stale is left to collect, or too many blocks
 /// wore out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, blockstone_base::hint::Hint)]
 #[error(
     "write page {page}: die {die} has no space left after {host_pages} host pages; the device is \
-     read-only\nhint: give it more spare, fewer bad blocks or a smaller reserve"
+     read-only"
 )]
+#[hint("give it more spare, fewer bad blocks or a smaller reserve")]
 pub struct Full {
     pub page: u32,
     pub die: u32,

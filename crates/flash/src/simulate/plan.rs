@@ -1,10 +1,12 @@
 //! Plan of a simulation.
 
+use blockstone_base::hint::Hint;
+
 use crate::Policy;
 use crate::device::{Device, DeviceError, Placement};
 use crate::ftl::{Config, ConfigError, Full};
 use crate::theory::{self, Class};
-use crate::workload::{Part, Pattern, Workload, WorkloadError};
+use crate::workload::{Pattern, Workload, WorkloadError, WorkloadPart};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
@@ -68,25 +70,27 @@ pub struct Plan {
     pub throttle: Option<f64>,
 }
 
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error, Hint)]
 pub enum SimulationError {
     #[error(transparent)]
+    #[hint(transparent)]
     Device(#[from] DeviceError),
     #[error(transparent)]
+    #[hint(transparent)]
     Workload(#[from] WorkloadError),
-    #[error("simulate: {what} is {value}\nhint: {hint}")]
+    #[error("simulate: {what} is {value}")]
+    #[hint("{hint}")]
     Quantity { what: &'static str, value: f64, hint: &'static str },
-    #[error(
-        "simulate by counts: the pages of this workload are not exchangeable\n\
-         hint: only uniform and hot-cold workloads are; omit --engine"
-    )]
+    #[error("simulate by counts: the pages of this workload are not exchangeable")]
+    #[hint("only uniform and hot-cold workloads are; omit --engine")]
     NotExchangeable,
     #[error(transparent)]
+    #[hint(transparent)]
     Full(#[from] Full),
-    #[error(
-        "simulate: the tables need {needed} MiB of memory, the limit is {limit} MiB\n\
-         hint: simulate a smaller part with --scale, count with --engine counts, or allow more \
-         with --memory"
+    #[error("simulate: the tables need {needed} MiB of memory, the limit is {limit} MiB")]
+    #[hint(
+        "simulate a smaller part with --scale, count with --engine counts, or allow more with \
+         --memory"
     )]
     Memory { needed: u64, limit: u64 },
 }
@@ -229,14 +233,16 @@ impl Plan {
             parts.iter().fold((0.0, 0.0), |(p, w), part| (p + part.pages, w + part.writes));
         match (self.device.placement, policy) {
             (Placement::Mixed, Policy::Fifo) => {
-                let class =
-                    |part: &Part| Class { pages: part.pages / pages, writes: part.writes / writes };
+                let class = |part: &WorkloadPart| Class {
+                    pages: part.pages / pages,
+                    writes: part.writes / writes,
+                };
                 let classes: Vec<Class> = parts.iter().map(class).collect();
                 Some(theory::mixed_fifo(&classes, alpha))
             }
             (Placement::Pools, _) => {
                 let regions = self.workload.regions(config.logical_pages);
-                let of_one = |(index, part): (usize, &Part)| {
+                let of_one = |(index, part): (usize, &WorkloadPart)| {
                     let blocks = config.pools[index].blocks - config.reserve_blocks;
                     let usable = f64::from(blocks) * f64::from(b) * f64::from(config.dies);
                     let alpha = usable / f64::from(regions[index].1);

@@ -2,26 +2,29 @@
 
 use std::str::FromStr;
 
-use super::{Part, Pattern, Workload};
+use blockstone_base::hint::Hint;
 
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+use super::{Pattern, Workload, WorkloadPart};
+
+#[derive(Clone, Debug, PartialEq, thiserror::Error, Hint)]
 pub enum WorkloadError {
-    #[error(
-        "read workload: unknown workload `{text}`\n\
-         hint: write uniform, sequential, zipf=0.99, hot-cold=20/80, oltp, lsm, or parts with \
-         their share of the writes as in redo=20+datafile=70+undo=10"
+    #[error("read workload: unknown workload `{text}`")]
+    #[hint(
+        "write uniform, sequential, zipf=0.99, hot-cold=20/80, oltp, lsm, or parts with their \
+         share of the writes as in redo=20+datafile=70+undo=10"
     )]
     Name { text: String },
-    #[error("part {part}: its shares are invalid\nhint: shares are numbers, that of pages above 0")]
+    #[error("part {part}: its shares are invalid")]
+    #[hint("shares are numbers, that of pages above 0")]
     Share { part: String },
-    #[error("{parts} parts with a share of {reads} reads make no workload\nhint: 0 to 1")]
+    #[error("{parts} parts with a share of {reads} reads make no workload")]
+    #[hint("0 to 1")]
     Reads { reads: f64, parts: usize },
-    #[error("no part receives the writes or the reads\nhint: give a part a share of them")]
+    #[error("no part receives the writes or the reads")]
+    #[hint("give a part a share of them")]
     Nothing,
-    #[error(
-        "part {part} has {pages} pages, a request {request}\nhint: at least one page a request, \
-         and a larger device or smaller requests"
-    )]
+    #[error("part {part} has {pages} pages, a request {request}")]
+    #[hint("at least one page a request, and a larger device or smaller requests")]
     Small { part: String, pages: u32, request: u32 },
 }
 
@@ -43,11 +46,11 @@ const DATABASE: [(&str, f64, f64, f64, Pattern); 5] = [
     ("lsm", 1.0, 100.0, 100.0, Pattern::Segments(1)),
 ];
 
-pub(super) fn parts(text: &str) -> Result<Vec<Part>, WorkloadError> {
+pub(super) fn parts(text: &str) -> Result<Vec<WorkloadPart>, WorkloadError> {
     let fail = || WorkloadError::Name { text: text.to_owned() };
     let whole = |pattern| {
         let name = text.split('=').next().unwrap_or(text).to_owned();
-        vec![Part { name, pages: 1.0, writes: 1.0, reads: 1.0, pattern }]
+        vec![WorkloadPart { name, pages: 1.0, writes: 1.0, reads: 1.0, pattern }]
     };
     let (name, value) = text.split_once('=').map_or((text, None), |(n, v)| (n, Some(v)));
     match (name, value) {
@@ -65,14 +68,14 @@ pub(super) fn parts(text: &str) -> Result<Vec<Part>, WorkloadError> {
 }
 
 /// Parses `F/R`: F percent of the pages get R percent of the writes.
-fn hot_cold(value: &str) -> Option<Vec<Part>> {
+fn hot_cold(value: &str) -> Option<Vec<WorkloadPart>> {
     let (f, r) = value.split_once('/')?;
     let (f, r): (f64, f64) = (f.parse().ok()?, r.parse().ok()?);
     let inside = |share: f64| share > 0.0 && share < 100.0;
     if !inside(f) || !inside(r) {
         return None;
     }
-    let part = |name: &str, pages: f64, writes: f64| Part {
+    let part = |name: &str, pages: f64, writes: f64| WorkloadPart {
         name: name.to_owned(),
         pages: pages / 100.0,
         writes: writes / 100.0,
@@ -82,8 +85,8 @@ fn hot_cold(value: &str) -> Option<Vec<Part>> {
     Some(vec![part("hot", f, r), part("cold", 100.0 - f, 100.0 - r)])
 }
 
-fn database(text: &str) -> Option<Vec<Part>> {
-    let mut parts: Vec<Part> = Vec::new();
+fn database(text: &str) -> Option<Vec<WorkloadPart>> {
+    let mut parts: Vec<WorkloadPart> = Vec::new();
     for term in text.split('+') {
         let (name, share) = term.split_once('=').map_or((term, None), |(n, v)| (n, Some(v)));
         let &(name, pages, writes, reads, pattern) =
@@ -99,7 +102,7 @@ fn database(text: &str) -> Option<Vec<Part>> {
         }
         // If a part that is never read is the only one, its pages are read after all.
         let reads = if text == name { 1.0 } else { reads };
-        parts.push(Part { name: name.to_owned(), pages, writes, reads, pattern });
+        parts.push(WorkloadPart { name: name.to_owned(), pages, writes, reads, pattern });
     }
     Some(parts)
 }

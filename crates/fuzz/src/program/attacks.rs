@@ -63,7 +63,7 @@ pub struct Attacked {
     pub touched: u64,
     /// Cells after which the attacker could read root's data.
     pub disclosed: u64,
-    /// Cells in which a file was opened that only the attacker had put in the way.
+    /// Cells in which the program opened a file that only the attacker could have put in its path.
     pub opened: u64,
     pub panics: u64,
     pub aborts: u64,
@@ -83,15 +83,15 @@ impl Attacked {
         bad.iter().sum::<u64>() + self.odd == 0
     }
 
-    fn find(&mut self, seen: &Seen, how: &str) {
+    fn find(&mut self, seen: &AttackEffect, how: &str) {
         let bad = match seen {
-            Seen::Touched(_) => &mut self.touched,
-            Seen::Disclosed(_) => &mut self.disclosed,
-            Seen::Opened => &mut self.opened,
-            Seen::Ended(Fault::Panic(_)) => &mut self.panics,
-            Seen::Ended(Fault::Abort(_)) => &mut self.aborts,
-            Seen::Ended(Fault::Hang) => &mut self.hangs,
-            Seen::Ended(Fault::Odd(_)) => &mut self.odd,
+            AttackEffect::Touched(_) => &mut self.touched,
+            AttackEffect::Disclosed(_) => &mut self.disclosed,
+            AttackEffect::Opened => &mut self.opened,
+            AttackEffect::Ended(Fault::Panic(_)) => &mut self.panics,
+            AttackEffect::Ended(Fault::Abort(_)) => &mut self.aborts,
+            AttackEffect::Ended(Fault::Hang) => &mut self.hangs,
+            AttackEffect::Ended(Fault::Odd(_)) => &mut self.odd,
         };
         *bad += 1;
         self.findings.push(format!("{seen} [{how}]"));
@@ -129,14 +129,14 @@ struct Cell {
 
 /// Effect of an attack.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Seen {
+enum AttackEffect {
     Touched(String),
     Disclosed(String),
     Opened,
     Ended(Fault),
 }
 
-impl Seen {
+impl AttackEffect {
     /// Returns whether nothing changed except that there are new names.
     fn is_of_new_names(&self) -> bool {
         let is_new = |what: &str| what.ends_with(" was made");
@@ -144,7 +144,7 @@ impl Seen {
     }
 }
 
-impl fmt::Display for Seen {
+impl fmt::Display for AttackEffect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Touched(what) => write!(f, "touched: {what}"),
@@ -258,7 +258,7 @@ impl Leaf {
             if let Some(what) = unreached {
                 if !self.is_common(reach) {
                     let line = self.line(reach, Path::new("PATH"));
-                    attacked.find(&Seen::Ended(Fault::Odd(what)), &shown(&line));
+                    attacked.find(&AttackEffect::Ended(Fault::Odd(what)), &shown(&line));
                 }
                 continue;
             }
@@ -444,7 +444,7 @@ impl<'a> Directories<'a> {
         reach: &Reach,
         cell: Cell,
         made: &[PathBuf],
-    ) -> (Vec<Seen>, String) {
+    ) -> (Vec<AttackEffect>, String) {
         self.begin();
         let Cell { attack, owner, tried } = cell;
         let name = reach.honest.name();
@@ -491,27 +491,27 @@ impl<'a> Directories<'a> {
         victims: &Victims,
         played: Option<&Played>,
         is_led: bool,
-    ) -> Vec<Seen> {
+    ) -> Vec<AttackEffect> {
         let mut seen = Vec::new();
         let fault = ended.fault().filter(|fault| !is_fine(fault, ended));
-        seen.extend(fault.map(Seen::Ended));
+        seen.extend(fault.map(AttackEffect::Ended));
         if is_led && victims.was_opened() {
-            seen.push(Seen::Opened);
+            seen.push(AttackEffect::Opened);
         }
         let mut changes = victims.changes().expect("victims can be read");
         if self.device.was_written() {
             changes.push("content of the block device".to_owned());
         }
         if !changes.is_empty() {
-            seen.push(Seen::Touched(changes.join(", ")));
+            seen.push(AttackEffect::Touched(changes.join(", ")));
         }
         for dir in [self.theirs.clone(), self.safe.join("out"), self.safe.join("data")] {
             if let Some(file) = leaked(&dir).expect("all can be read") {
-                seen.push(Seen::Disclosed(format!("{} holds it", self.named(&file))));
+                seen.push(AttackEffect::Disclosed(format!("{} holds it", self.named(&file))));
             }
         }
         if let Some(received) = played.map(|played| played.received.len()).filter(|&n| n > 0) {
-            seen.push(Seen::Disclosed(format!("{received} bytes were written to a pipe")));
+            seen.push(AttackEffect::Disclosed(format!("{received} bytes were written to a pipe")));
         }
         seen
     }

@@ -23,6 +23,7 @@ const PAGES: &[&[&str]] = &[
     &["compare", "recording@..3s", "recording@2s.."],
     &["size", "load"],
     &["trace", "sql.trc"],
+    &["trace", "sql.trc", "--against", "sql.trc"],
     &["reduce", "tree", "pages"],
     &["offload", "account", "counters.csv"],
     &["offload", "model", "--cells", "2", "--scan-rate", "2G", "--consume-rate", "200M"],
@@ -192,6 +193,12 @@ for (const plot of plots) {
       faults.add(`label off the page: ${titled(plot)}: ${label.textContent}`);
     }
   });
+  const across = plot.closest("figure").querySelector(".across")?.getBoundingClientRect();
+  for (const label of plot.closest("figure").querySelectorAll(".names span")) {
+    if (across && label.getBoundingClientRect().bottom > across.top - 1) {
+      faults.add(`label at the title of the axis: ${titled(plot)}: ${label.textContent}`);
+    }
+  }
   const legend = [...plot.closest("figure").querySelectorAll(".legend i")].map((mark) => {
     const { borderTopColor, backgroundColor } = getComputedStyle(mark);
     return `${borderTopColor} ${backgroundColor} ${mark.className}`;
@@ -206,6 +213,17 @@ for (const plot of plots) {
     }
     plot.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
   }
+}
+// No chapter has the name of another, and none says a sentence twice.
+const twice = (where, nodes) => {
+  const words = [...nodes].map((node) => node.firstChild?.textContent.trim()).filter(Boolean);
+  for (const word of words.filter((it, index) => words.indexOf(it) < index)) {
+    faults.add(`${where} twice: ${word}`);
+  }
+};
+twice("chapter", document.querySelectorAll("section > h2"));
+for (const section of document.querySelectorAll("section")) {
+  twice(`in ${section.id}`, section.querySelectorAll(".intro, .about"));
 }
 // The buttons of a table must not cover its text.
 for (const bar of document.querySelectorAll(".toolbar")) {

@@ -23,7 +23,7 @@ pub fn import(input: &[u8]) -> bool {
     if input.len().is_multiple_of(RECORDED) {
         let dir = scratch::dir("imported", |_| {}).join("run");
         let _ = fs::remove_dir_all(&dir);
-        let _ = import.record(&Destination { dir, id: "abcdef".to_owned(), keep: None }, &[]);
+        let _ = import.record(&Destination { dir, id: "abcdef".to_owned() }, &[]);
     }
     true
 }

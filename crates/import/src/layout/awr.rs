@@ -5,9 +5,9 @@ use crate::report::{Interval, Kind, Report};
 use crate::{ImportError, Source, html, text};
 
 use super::facts::{Facts, SECOND};
-use super::parts::{
-    ACTIVITY, ADVICE, BACKGROUND_WAITS, FUNCTION_IO, HOST, IDENTITY, IO_PROFILE, MEMORY, OS, Part,
-    SNAPSHOTS, STATEMENT_TEXTS, STATEMENTS, TABLESPACE_IO, TIME_MODEL, WAITS,
+use super::sections::{
+    ACTIVITY, ADVICE, BACKGROUND_WAITS, FUNCTION_IO, HOST, IDENTITY, IO_PROFILE, MEMORY, OS,
+    ReportSection, SNAPSHOTS, STATEMENT_TEXTS, STATEMENTS, TABLESPACE_IO, TIME_MODEL, WAITS,
 };
 use super::{Layout, contains, head};
 
@@ -16,9 +16,9 @@ pub const HTML: Layout =
 pub const TEXT: Layout =
     Layout { name: "AWR report of an instance, text", recognises: is_text, read: read_text };
 
-const OF_HEAD: &[&Part] = &[&IDENTITY, &HOST, &SNAPSHOTS, &MEMORY, &STATEMENT_TEXTS];
+const OF_HEAD: &[&ReportSection] = &[&IDENTITY, &HOST, &SNAPSHOTS, &MEMORY, &STATEMENT_TEXTS];
 /// Sections present in both forms.
-const SECTIONS: &[&Part] =
+const SECTIONS: &[&ReportSection] =
     &[&TIME_MODEL, &OS, &WAITS, &ACTIVITY, &FUNCTION_IO, &TABLESPACE_IO, &ADVICE, &STATEMENTS];
 
 fn is_html(head: &str) -> bool {
@@ -30,8 +30,9 @@ fn is_text(head: &str) -> bool {
 }
 
 fn read_html(source: &Source<'_>) -> Result<Report, ImportError> {
-    let parts = || OF_HEAD.iter().chain(SECTIONS).chain(&[&IO_PROFILE]);
-    let tables = html::tables(source.text, |summary| parts().any(|part| part.is_html(summary)));
+    let sections = || OF_HEAD.iter().chain(SECTIONS).chain(&[&IO_PROFILE]);
+    let tables =
+        html::tables(source.text, |summary| sections().any(|section| section.is_html(summary)));
     let facts = Facts { tables, numbers: Numbers::of(source.text)? };
     read(source, &facts, Kind::AwrHtml)
 }
@@ -44,11 +45,11 @@ fn read_text(source: &Source<'_>) -> Result<Report, ImportError> {
 
 /// Returns whether a section of a text report is read.
 pub fn is_wanted(name: &str) -> bool {
-    let mut parts = SECTIONS.iter().chain(&[&BACKGROUND_WAITS]);
-    parts.any(|part| part.is_text(name))
+    let mut sections = SECTIONS.iter().chain(&[&BACKGROUND_WAITS]);
+    sections.any(|section| section.is_text(name))
 }
 
-/// Reads the parts that AWR and Statspack have in common.
+/// Reads the sections that AWR and Statspack have in common.
 pub fn read(source: &Source<'_>, facts: &Facts<'_>, kind: Kind) -> Result<Report, ImportError> {
     let (database, mut interval) = head::identity(facts, source);
     head::snapshots(facts, source, &mut interval)?;

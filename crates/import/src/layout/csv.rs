@@ -124,11 +124,13 @@ impl Reader {
         };
         let at = |name: &str| match text(name) {
             None => Ok(None),
-            Some(field) => time::iso(field).map(Some).ok_or(format!("{field:?} is no time")),
+            Some(field) => time::iso(field).map(Some).ok_or(format!("{field:?} is not a time")),
         };
         let number = match text("instance") {
             None => 1,
-            Some(field) => field.parse().map_err(|_| format!("instance {field:?} is no number"))?,
+            Some(field) => {
+                field.parse().map_err(|_| format!("instance {field:?} is not a number"))?
+            }
         };
         let end_s = at("end")?.or(at("time")?).ok_or("it has no time")?;
         let begin_s = at("begin")?.or(self.ends.get(&number).copied());
@@ -157,7 +159,7 @@ impl Reader {
             }
             let value: Option<f64> =
                 field.parse().ok().filter(|it: &f64| it.is_finite() && *it >= 0.0);
-            let value = value.ok_or(format!("{name} {field:?} is no number"))?;
+            let value = value.ok_or(format!("{name} {field:?} is not a number"))?;
             let times = if meaning.is_rate { seconds } else { 1.0 };
             interval.totals.set(meaning.column, value * meaning.unit * times);
         }

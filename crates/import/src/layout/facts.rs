@@ -7,7 +7,7 @@ use crate::number::{Numbers, significant};
 use crate::report::Interval;
 use crate::table::{Table, cell};
 
-use super::parts::{ACTIVITY, BACKGROUND_WAITS, OS, Part, TIME_MODEL, WAITS};
+use super::sections::{ACTIVITY, BACKGROUND_WAITS, OS, ReportSection, TIME_MODEL, WAITS};
 
 /// Nanoseconds in a second, and in the hundredth of a second used by processor statistics.
 pub const SECOND: f64 = 1e9;
@@ -51,21 +51,21 @@ pub struct Facts<'a> {
 
 impl<'a> Facts<'a> {
     /// Returns the tables of a section that are complete.
-    pub fn of<'s>(&'s self, part: &'s Part) -> impl Iterator<Item = &'s Table<'a>> {
-        self.tables.iter().filter(|table| table.is_whole && part.is(table))
+    pub fn of<'s>(&'s self, section: &'s ReportSection) -> impl Iterator<Item = &'s Table<'a>> {
+        self.tables.iter().filter(|table| table.is_whole && section.is(table))
     }
 
-    pub fn sections(&self, parts: &[&'static Part]) -> Vec<Section> {
-        let section = |part: &&'static Part| Section {
-            name: part.name,
-            found: self.of(part).any(|table| !table.rows.is_empty()),
+    pub fn sections(&self, sections: &[&'static ReportSection]) -> Vec<Section> {
+        let section = |section: &&'static ReportSection| Section {
+            name: section.name,
+            found: self.of(section).any(|table| !table.rows.is_empty()),
         };
-        parts.iter().map(section).collect()
+        sections.iter().map(section).collect()
     }
 
     /// Returns the value in the row named by its first cell.
-    pub fn value(&self, part: &Part, row: &str, columns: &[&str]) -> Option<f64> {
-        self.of(part).find_map(|table| {
+    pub fn value(&self, section: &ReportSection, row: &str, columns: &[&str]) -> Option<f64> {
+        self.of(section).find_map(|table| {
             let found = table.rows.iter().find(|cells| cell(cells, Some(0)) == row)?;
             columns
                 .iter()

@@ -10,7 +10,7 @@ use crate::{ImportError, Section, Source, html, text, time};
 
 use super::awr::is_complete;
 use super::facts::{Activity, Facts, MIB, SECOND};
-use super::parts::{GLOBAL_STATEMENTS, begins};
+use super::sections::{GLOBAL_STATEMENTS, begins};
 use super::{Layout, contains};
 
 pub const HTML: Layout =

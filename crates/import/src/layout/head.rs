@@ -5,7 +5,7 @@ use crate::table::{Table, cell};
 use crate::{ImportError, Source, text, time};
 
 use super::facts::{Facts, GIB, MIB};
-use super::parts::{HOST, IDENTITY, MEMORY, OS, SNAPSHOTS};
+use super::sections::{HOST, IDENTITY, MEMORY, OS, SNAPSHOTS};
 
 /// Finds the identity by the names of columns: HTML has it in one or two tables, text in the tables
 /// before the first section.

@@ -5,7 +5,7 @@ use crate::report::{Advice, Interval};
 use crate::table::{Table, cell};
 
 use super::facts::{Facts, MIB};
-use super::parts::{ADVICE, FUNCTION_IO, IO_PROFILE, TABLESPACE_IO};
+use super::sections::{ADVICE, FUNCTION_IO, IO_PROFILE, TABLESPACE_IO};
 
 /// Columns of a function: its name, then data, requests and data per second for reads and for
 /// writes.

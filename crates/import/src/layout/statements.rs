@@ -7,7 +7,7 @@ use crate::table::{Table, cell};
 use crate::{Names, Source};
 
 use super::facts::Facts;
-use super::parts::{Part, STATEMENT_TEXTS};
+use super::sections::{ReportSection, STATEMENT_TEXTS};
 
 const ID: &[&str] = &["SQL Id", "Old Hash Value", "Hash Value"];
 const EXECUTIONS: &[&str] = &["Executions", "Execs"];
@@ -18,9 +18,9 @@ const READ_IOS: &[&str] = &["Physical Read Reqs", "Requests"];
 const GETS: &[&str] = &["Buffer Gets", "Gets"];
 
 impl Facts<'_> {
-    pub fn statements(&self, part: &Part, source: &Source<'_>) -> Vec<Statement> {
+    pub fn statements(&self, section: &ReportSection, source: &Source<'_>) -> Vec<Statement> {
         let mut found: BTreeMap<String, Statement> = BTreeMap::new();
-        for table in self.of(part) {
+        for table in self.of(section) {
             let Some(id) = table.column(ID) else { continue };
             for row in &table.rows {
                 let Some(name) = id_of(cell(row, Some(id))) else { continue };

@@ -6,6 +6,7 @@
 
 mod made;
 
+use blockstone_base::hint::Hint as _;
 use std::fmt::Write as _;
 
 use blockstone_import::{ImportError, Interval, Kind, Names, Report, read, series};
@@ -251,14 +252,14 @@ fn reports_without_a_load_are_refused_by_what_they_are() {
         ("SQL Monitoring Report\n\nSQL Text\n", "the monitoring of one statement"),
     ] {
         let error = read("hint", text, HIDDEN).unwrap_err();
-        assert!(error.to_string().starts_with(kind), "{error}");
-        assert!(error.to_string().contains("\nhint: give "), "{error}");
+        assert!(error.told().starts_with(kind), "{error}");
+        assert!(error.told().contains("\nhint: give "), "{error}");
         assert!(blockstone_import::recognises(text));
     }
     assert_eq!(read("hint", "hello\n", HIDDEN).unwrap_err(), ImportError::Unknown);
     let both =
         made::awr_text("11.2.0.4.0", Locale::Point) + &made::awr_text("11.2.0.4.0", Locale::Comma);
-    let error = read("hint", &both, HIDDEN).unwrap_err().to_string();
+    let error = read("hint", &both, HIDDEN).unwrap_err().told();
     assert!(error.contains("decimal"), "{error}");
 }
 
@@ -294,7 +295,7 @@ fn a_csv_has_totals_rates_and_levels_by_their_names() {
         ("time,reads_per_s\n2024-05-14,\"7\n2024-05-15,8\n", "line 2: a quote is not closed"),
         ("time,reads_per_s,speed\n", "line 1: no column is called \"speed\""),
         ("time,reads_per_s\n2024-05-14,7\n2024-05-15,x\n", "line 3: reads_per_s \"x\""),
-        ("time,reads_per_s\n14.05.2024,7\n", "line 2: \"14.05.2024\" is no time"),
+        ("time,reads_per_s\n14.05.2024,7\n", "line 2: \"14.05.2024\" is not a time"),
         ("time,reads_per_s\n2024-05-14,7,8\n", "line 2: 3 fields for 2 columns"),
         ("time,reads_per_s\n2024-05-15,7\n2024-05-14,8\n", "line 3: it ends before it begins"),
     ] {

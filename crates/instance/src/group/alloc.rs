@@ -1,10 +1,10 @@
 //! Decides which disks get the copies of each unit.
 //!
-//! Primaries go round-robin over the disks, from file to file, so that each disk has its share to
-//! within one unit, of every file and of all together. The other copies go to other failure groups:
-//! to the disk that mirrors this primary's disk least, and among equals to the one that holds the
-//! fewest units. The first rule spreads the load of a lost disk over the others, the second fills
-//! them evenly.
+//! Primaries go round-robin over the disks, and each file continues where the one before ended. So
+//! each disk gets its share of every file, and of all files together, to within one unit. The other
+//! copies go to other failure groups: to the disk that mirrors the primary's disk least, and if
+//! several do, to the one of them that holds the fewest units. The first rule spreads the load of a
+//! lost disk over the others; the second fills the disks evenly.
 
 use super::error::GroupError;
 use super::map::UnitAddress;

@@ -17,14 +17,14 @@ pub(super) const RUN_BYTES_MAX: usize = 1 << 20;
 pub(super) const BATCH_PARTS_MAX: usize = PARTS_MAX;
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part<'a> {
+pub(super) struct UnitWrite<'a> {
     pub place: UnitAddress,
     pub offset: u64,
     pub data: &'a [u8],
     pub piece: u32,
 }
 
-impl Part<'_> {
+impl UnitWrite<'_> {
     pub fn disk(&self) -> usize {
         usize::from(self.place.disk)
     }
@@ -35,7 +35,7 @@ const DEPTH: u32 = 256;
 pub(super) struct Batch<'a> {
     pub shared: &'a Shared,
     pub present: &'a Present,
-    pub parts: &'a [Part<'a>],
+    pub parts: &'a [UnitWrite<'a>],
     pub runs: &'a [Range<usize>],
     pub durable: bool,
 }
@@ -96,7 +96,7 @@ impl Batch<'_> {
 
     /// Converts a completion into the result of its run. A write that the kernel cut short, or did
     /// not start, is written again without the ring.
-    fn end_of_run(&self, run: &[Part<'_>], written: Written) -> Result<u64, DiskError> {
+    fn end_of_run(&self, run: &[UnitWrite<'_>], written: Written) -> Result<u64, DiskError> {
         const EINTR: i32 = 4;
         const EAGAIN: i32 = 11;
         let bytes: usize = run.iter().map(|part| part.data.len()).sum();
@@ -128,7 +128,7 @@ impl Batch<'_> {
         ends.into_iter().flatten().collect()
     }
 
-    fn perform_run(&self, run: &[Part<'_>]) -> Result<u64, DiskError> {
+    fn perform_run(&self, run: &[UnitWrite<'_>]) -> Result<u64, DiskError> {
         const ENODEV: i32 = 19;
         let member = &self.shared.members[run[0].disk()];
         let Some(disk) = self.present.get(run[0].disk()) else {

@@ -70,7 +70,8 @@ impl Shared {
         }
     }
 
-    /// Brings `disk` back as the disk with this number. Returns the number of units copied.
+    /// Takes `disk` back into the group under this number and resynchronizes it. Returns the number
+    /// of units copied.
     pub(super) fn return_disk(
         &self,
         number: usize,

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::batch::{BATCH_PARTS_MAX, Batch, Part, RUN_BYTES_MAX};
+use super::batch::{BATCH_PARTS_MAX, Batch, RUN_BYTES_MAX, UnitWrite};
 use super::error::GroupError;
 use super::map::{FileMap, UnitAddress};
 use super::member::DiskState;
@@ -15,7 +15,7 @@ use blockstone_sys::clock;
 
 /// Parts of a request to be written.
 struct Spread<'a> {
-    parts: Vec<Part<'a>>,
+    parts: Vec<UnitWrite<'a>>,
     /// Blocks of copies that are offline.
     missed: Vec<(UnitAddress, Range<u64>)>,
     pieces: usize,
@@ -84,7 +84,7 @@ impl Shared {
                         continue;
                     }
                     let offset = member.offset(place.unit) + piece.unit_offset;
-                    parts.push(Part { place: *place, offset, data, piece: pieces as u32 });
+                    parts.push(UnitWrite { place: *place, offset, data, piece: pieces as u32 });
                 }
                 pieces += 1;
             }
@@ -96,7 +96,7 @@ impl Shared {
     fn find_vanished(
         &self,
         present: &Present,
-        parts: &[Part<'_>],
+        parts: &[UnitWrite<'_>],
         runs: &[Range<usize>],
         ends: &mut [Result<u64, DiskError>],
     ) {
@@ -122,7 +122,7 @@ impl Shared {
 }
 
 /// Joins parts that are adjacent on a disk into one write.
-fn runs(parts: &[Part<'_>]) -> Vec<Range<usize>> {
+fn runs(parts: &[UnitWrite<'_>]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::with_capacity(parts.len());
     let mut bytes = 0;
     for (index, part) in parts.iter().enumerate() {
@@ -145,7 +145,7 @@ fn runs(parts: &[Part<'_>]) -> Vec<Range<usize>> {
 }
 
 fn failed_disks(
-    parts: &[Part<'_>],
+    parts: &[UnitWrite<'_>],
     runs: &[Range<usize>],
     ends: &[Result<u64, DiskError>],
 ) -> Vec<usize> {

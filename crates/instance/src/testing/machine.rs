@@ -33,7 +33,7 @@ pub struct Faults {
     pub power_goes_at: Option<u64>,
     /// Power is lost during the write or sync with this number.
     pub power_goes_at_change: Option<u64>,
-    /// Disks that die, each with the number of the machine's write or sync from which on it fails
+    /// Disks that die, each with the number of the machine's write or sync from which it fails
     /// every operation.
     pub dies: Vec<(usize, u64)>,
     /// No space is left: writes to unallocated extents fail.

@@ -1,13 +1,14 @@
 //! Parameters and disks from which a group cannot be created.
 
 use blockstone_base::Bytes;
+use blockstone_base::hint::Hint as _;
 use blockstone_instance::group::{DiskGroup, GroupError, Member, Redundancy};
 use blockstone_instance::testing::{Image, Machine};
 
 use crate::{BLOCK, UNIT, create, file, machine, members};
 
 fn message(error: &GroupError) -> String {
-    let text = error.to_string();
+    let text = error.told();
     assert!(text.contains("\nhint: "), "{text}");
     text
 }

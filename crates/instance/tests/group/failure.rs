@@ -1,5 +1,6 @@
 //! Disks that fail, are lost and return.
 
+use blockstone_base::hint::Hint as _;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -231,13 +232,13 @@ fn the_last_copy_is_never_given_up() {
     write_all(&data, 2);
     machine.set_faults(dead([0, 1]));
     let error = data.write(0, &block(0, 3), true).unwrap_err();
-    assert!(error.to_string().contains("hostile-1"), "{error}");
+    assert!(error.told().contains("hostile-1"), "{error}");
     assert!(matches!(group.offline(1), Err(GroupError::CopiesMissing { .. })));
     machine.set_faults(dead([0]));
     // The failed write may have left a part of itself, but nothing else.
     data.write(0, &block(0, 2), true).unwrap();
     expect_all(&data, 2);
-    let error = group.offline(1).unwrap_err().to_string();
+    let error = group.offline(1).unwrap_err().told();
     assert!(error.contains("hostile-0, hostile-1") && error.contains("hint: "), "{error}");
 }
 

@@ -1,6 +1,7 @@
 //! Flushes: a successful sync has made durable everything that was written before it was called,
 //! whichever thread flushed.
 
+use blockstone_base::hint::Hint as _;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::{Scope, ScopedJoinHandle};
@@ -96,7 +97,7 @@ fn a_failed_flush_is_not_tried_again_and_believed() {
     gate.decide(false);
     let error = group.sync().unwrap_err();
     assert!(matches!(error, GroupError::WritesLost { .. }), "{error}");
-    let text = error.to_string();
+    let text = error.told();
     assert!(text.contains("disk ram0 failed to flush") && text.contains("hint: "), "{text}");
     assert!(text.contains("Input/output error"), "{text}");
 

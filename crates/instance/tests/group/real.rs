@@ -1,5 +1,6 @@
 //! Groups on files and devices.
 
+use blockstone_base::hint::Hint as _;
 use std::fs;
 use std::ops::ControlFlow;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -295,7 +296,7 @@ fn a_group_opens_without_a_mirrored_disk_and_not_without_a_last_copy() {
     fs::rename(&paths[2], &hidden[1]).unwrap();
     let error = DiskGroup::open(&paths, true).unwrap_err();
     assert!(matches!(error, GroupError::CopiesMissing { .. }), "{error}");
-    let text = error.to_string();
+    let text = error.told();
     assert!(text.contains("disk0") && text.contains("disk2") && text.contains("hint: "), "{text}");
     DiskGroup::remove(&paths).unwrap();
     assert!(is_empty(&paths[1]), "what is left of the group goes");
@@ -315,7 +316,7 @@ fn a_mounted_device_is_refused_and_stays_as_it_is() {
     let paths = [device.device().to_owned()];
     let files = [file("data", 4, false)];
     let error = DiskGroup::create(&spec(&paths, Redundancy::External), &files, &unwatched);
-    let error = error.unwrap_err().to_string();
+    let error = error.unwrap_err().told();
     assert!(error.contains("busy") && error.contains("in use"), "{error}");
     assert!(DiskGroup::remove(&paths).is_err());
     assert_eq!(fs::read(device.mount_point().unwrap().join("precious")).unwrap(), b"data");

@@ -1,6 +1,7 @@
 //! Invalid input is refused with a reason and a hint, and the group still opens.
 
 use blockstone_base::Bytes;
+use blockstone_base::hint::Hint as _;
 use blockstone_instance::group::{DiskGroup, Redundancy};
 use blockstone_instance::testing::Faults;
 use blockstone_instance::wait::Statistic;
@@ -23,7 +24,7 @@ fn parameters_that_cannot_be_are_refused() {
         InstanceSpec { random_percent: 101, ..spec() },
     ];
     for spec in specs {
-        let error = spec.files().unwrap_err().to_string();
+        let error = spec.files().unwrap_err().told();
         assert!(error.contains("\nhint: "), "{error}");
     }
     let (_, group) = create(Redundancy::External, 1, 1);
@@ -35,7 +36,7 @@ fn parameters_that_cannot_be_are_refused() {
         OpenSpec { log_buffer: Bytes::kib(64), ..usual },
     ];
     for open in opens {
-        let error = Instance::open(&group, &open).unwrap_err().to_string();
+        let error = Instance::open(&group, &open).unwrap_err().told();
         assert!(error.contains("\nhint: "), "{error}");
     }
     Instance::open(&group, &usual).unwrap().shutdown().unwrap();
@@ -96,7 +97,7 @@ fn no_space_for_the_next_redo_log_is_said_and_the_group_opens_once_there_is_some
     memory.adopt(&instance);
     assert_eq!(instance.snapshot().statistic(Statistic::LogSwitches), 0);
     machine.set_faults(Faults { full: true, ..Faults::default() });
-    let error = memory.load(&instance, 2, 10_000).unwrap_err().to_string();
+    let error = memory.load(&instance, 2, 10_000).unwrap_err().told();
     assert!(error.contains("No space left on device"), "{error}");
     assert!(error.contains("\nhint: free some space"), "{error}");
     assert!(error.contains("lgwr: write"), "{error}");

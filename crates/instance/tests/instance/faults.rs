@@ -1,6 +1,7 @@
 //! Every single operation fails once, in every phase of an instance: the result is success or a
 //! clean error, and everything acknowledged is there afterwards.
 
+use blockstone_base::hint::Hint as _;
 use blockstone_instance::group::Redundancy;
 use blockstone_instance::testing::{Faults, Machine};
 use blockstone_instance::{Instance, InstanceError, TornProtection};
@@ -48,7 +49,7 @@ fn whichever_operation_fails_the_error_is_clean_and_nothing_acknowledged_is_lost
         machine.set_faults(fails_at(at));
         if let Err(error) = live(&machine, &memory) {
             failed += 1;
-            let text = error.to_string();
+            let text = error.told();
             assert!(text.contains("\nhint: "), "operation {at}: {text}");
         }
         match reopen(&machine, Faults::default()) {
@@ -87,7 +88,7 @@ fn whichever_operation_of_recovery_fails_the_next_one_succeeds() {
     for at in operations_to_try(whole.operations()) {
         let (machine, memory) = die(at);
         if let Err(error) = reopen(&machine, fails_at(at)) {
-            assert!(error.to_string().contains("\nhint: "), "operation {at}: {error}");
+            assert!(error.told().contains("\nhint: "), "operation {at}: {error}");
         }
         let opened = reopen(&machine, Faults::default()).unwrap();
         assert_eq!(memory.check(&opened, false).damaged, 0, "operation {at}");

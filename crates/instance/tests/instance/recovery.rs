@@ -1,6 +1,7 @@
 //! Recovery of damaged disks: what it must restore, what it must not accept, and what it must
 //! refuse by name.
 
+use blockstone_base::hint::Hint as _;
 use blockstone_instance::block::{self, COLUMNS, Fill};
 use blockstone_instance::group::{DiskGroup, GroupFile, Redundancy};
 use blockstone_instance::testing::{Faults, Machine, SECTOR_BYTES};
@@ -201,7 +202,7 @@ fn damage_in_the_middle_of_the_redo_is_not_its_end() {
     let refused = open_on(&machine, &open_spec(TornProtection::FullPage));
     let error = refused.expect_err("it lost commits");
     assert!(matches!(error, InstanceError::RedoDamaged { commits: 1.., .. }), "{error}");
-    assert!(error.to_string().contains("--accept-loss"), "{error}");
+    assert!(error.told().contains("--accept-loss"), "{error}");
     // The attempt can be repeated, and nothing has changed.
     let again = open_on(&machine, &open_spec(TornProtection::FullPage)).unwrap_err();
     assert_eq!(again.to_string(), error.to_string());

@@ -43,7 +43,7 @@ const FULL: f64 = 0.9;
 /// Beyond this, work of other programs would be mistaken for the I/O of this one.
 const FOREIGN_MAX: f64 = 0.1;
 
-enum Seen {
+enum Locality {
     Fault(String, Vec<String>),
     Fine(String),
     Open(String),
@@ -65,12 +65,12 @@ fn check(case: &Case) -> Judgement {
     let mut open = Vec::new();
     for seen in seen {
         match seen {
-            Seen::Fault(text, labels) => {
+            Locality::Fault(text, labels) => {
                 faults.push(text);
                 places.extend(labels);
             }
-            Seen::Fine(text) => fine.push(text),
-            Seen::Open(text) => open.push(text),
+            Locality::Fine(text) => fine.push(text),
+            Locality::Open(text) => open.push(text),
         }
     }
     if !faults.is_empty() {
@@ -82,13 +82,13 @@ fn check(case: &Case) -> Judgement {
     Judgement::pass(fine.join("; "))
 }
 
-fn nodes(case: &Case, count: u32, disks: &[&BlockDevice]) -> Seen {
+fn nodes(case: &Case, count: u32, disks: &[&BlockDevice]) -> Locality {
     if count <= 1 {
-        return Seen::Fine("one NUMA node".to_owned());
+        return Locality::Fine("one NUMA node".to_owned());
     }
     let known: Option<Vec<u32>> = disks.iter().map(|disk| disk.numa_node).collect();
     let Some(near) = known.filter(|near| !near.is_empty()) else {
-        return Seen::Open(format!(
+        return Locality::Open(format!(
             "the machine has {count} NUMA nodes; that of a disk is unknown"
         ));
     };
@@ -102,7 +102,7 @@ fn nodes(case: &Case, count: u32, disks: &[&BlockDevice]) -> Seen {
         }
     }
     if busy == 0 {
-        return Seen::Open("which processors did the I/O cannot be told".to_owned());
+        return Locality::Open("which processors did the I/O cannot be told".to_owned());
     }
     let share = away.values().sum::<u64>() as f64 / busy as f64;
     let list = |nodes: Vec<u32>| nodes.iter().map(u32::to_string).collect::<Vec<_>>().join(" and ");
@@ -113,9 +113,9 @@ fn nodes(case: &Case, count: u32, disks: &[&BlockDevice]) -> Seen {
     );
     if share >= REMOTE_SHARE_MIN {
         let text = format!("{text}, on node {}", list(away.into_keys().collect()));
-        return Seen::Fault(text, labels(case.storage_points()));
+        return Locality::Fault(text, labels(case.storage_points()));
     }
-    Seen::Fine(text)
+    Locality::Fine(text)
 }
 
 fn is_alone(window: &Window) -> bool {
@@ -133,12 +133,12 @@ struct Taken {
     all: u64,
 }
 
-fn interrupts(case: &Case) -> Seen {
+fn interrupts(case: &Case) -> Locality {
     let several = case.storage_points().filter(|point| point.load.in_flight() > 1);
     let taken: Vec<(&Point, Taken)> =
         several.filter_map(|point| Some((point, taken(case, &point.label)?))).collect();
     let Some((_, most)) = taken.iter().max_by(|a, b| a.1.busy.total_cmp(&b.1.busy)) else {
-        return Seen::Open(
+        return Locality::Open(
             "the interrupts of the disk are not visible, or other programs kept the processors busy"
                 .to_owned(),
         );
@@ -160,9 +160,9 @@ fn interrupts(case: &Case) -> Seen {
     match full.first() {
         Some((point, first)) => {
             let places = full.iter().map(|(point, _)| point.label.clone()).collect();
-            Seen::Fault(format!("{}: {}", point.label, text(first)), places)
+            Locality::Fault(format!("{}: {}", point.label, text(first)), places)
         }
-        None => Seen::Fine(text(most)),
+        None => Locality::Fine(text(most)),
     }
 }
 

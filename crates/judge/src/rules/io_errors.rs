@@ -3,7 +3,7 @@
 use blockstone_base::rule::{About, Judgement};
 use blockstone_base::units::thousands;
 use blockstone_base::verdict::Weight;
-use blockstone_record::manifest::{End, Manifest, Stop};
+use blockstone_record::manifest::{Manifest, Stop};
 
 use super::{CalibrationRule, Case};
 
@@ -26,9 +26,8 @@ const OF_STORAGE: [i32; 10] = [5, 6, 19, 28, 30, 61, 84, 110, 117, 121];
 
 /// Returns the error that ended the run, if it is one of the storage.
 fn ended_by(manifest: &Manifest) -> Option<&str> {
-    let End::Failed { error, .. } = &manifest.end else { return None };
-    let errno = manifest.end.errno()?;
-    OF_STORAGE.contains(&errno).then(|| error.split("\nhint: ").next().unwrap_or(error))
+    let ((error, _), errno) = (manifest.end.failure()?, manifest.end.errno()?);
+    OF_STORAGE.contains(&errno).then_some(error)
 }
 
 fn check(case: &Case) -> Judgement {
@@ -71,7 +70,7 @@ mod tests {
     fn an_error_of_the_storage_between_phases_is_found_and_another_end_is_not_one() {
         let ended = |error: &str, errno| {
             let mut fixture = Fixture::healthy();
-            fixture.manifest.end = End::Failed { error: error.to_owned(), errno };
+            fixture.manifest.end = End::Failed { error: error.to_owned(), hint: None, errno };
             fixture.verdict("io-errors")
         };
         let text = "sample /dev/loop2: Input/output error (os error 5)\nhint: see dmesg";

@@ -118,7 +118,7 @@ fn no_device(manifest: &Manifest) -> String {
 }
 
 /// The layer that saw the fewest bytes of a point.
-struct Seen {
+struct Shortfall {
     completed: u64,
     /// Bytes in flight at the edges: completed inside a window but charged outside, or the reverse.
     slack: u64,
@@ -126,7 +126,7 @@ struct Seen {
     layer: String,
 }
 
-impl Seen {
+impl Shortfall {
     fn missing_ratio(&self) -> f64 {
         let missing = self.completed.saturating_sub(self.bytes + self.slack);
         missing as f64 / self.completed.max(1) as f64
@@ -135,7 +135,7 @@ impl Seen {
 
 /// Returns `None` if nothing was measured that could tell, or the point is so short that the
 /// requests in flight at its edges decide.
-fn seen(case: &Case, point: &Point) -> Option<Seen> {
+fn seen(case: &Case, point: &Point) -> Option<Shortfall> {
     if case.devices().is_empty() {
         return None;
     }
@@ -148,7 +148,7 @@ fn seen(case: &Case, point: &Point) -> Option<Seen> {
     if completed <= 4 * slack {
         return None;
     }
-    let seen = |(bytes, layer): (u64, String)| Seen { completed, slack, bytes, layer };
+    let seen = |(bytes, layer): (u64, String)| Shortfall { completed, slack, bytes, layer };
     // The process's own account takes precedence: with a file system over several devices, the
     // first of them would show only a part.
     let process = point.evidence.process_bytes.map(|b| (b, "charged to this process".to_owned()));

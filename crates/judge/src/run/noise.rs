@@ -6,7 +6,6 @@ use blockstone_base::stats::Estimate;
 use blockstone_figures::compare::{Better, Outcome, compare};
 use blockstone_record::LatencyClock;
 use blockstone_record::manifest::Figure;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::RunFindings;
@@ -31,7 +30,7 @@ const FIGURES: [&str; 11] = [
 ];
 
 /// The noise and its effect.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Noise {
     /// Number of writers.
     pub writers: u32,
@@ -52,7 +51,7 @@ pub struct Noise {
 }
 
 /// Latencies of the noise itself.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
 pub struct NoiseLatency {
     pub count: u64,
     pub ns_mean: f64,
@@ -62,7 +61,7 @@ pub struct NoiseLatency {
 }
 
 /// A figure of the sessions without and with noise.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
 pub struct NoiseEffect {
     /// Name of the figure among those of a run.
     pub figure: String,

@@ -29,6 +29,8 @@ pub struct Scan {
     pub effects: Vec<ScanEffect>,
     /// Differences between the sizes of reads, for each number of sessions.
     pub spreads: Vec<ScanSpread>,
+    /// Labels of windows in which a counter was read too rarely for a rate.
+    pub without_rate: Vec<String>,
 }
 
 /// One size of read with one number of sessions.
@@ -177,13 +179,18 @@ impl Scan {
 
 /// Derives the matrix, `None` for any other run.
 pub(super) fn derive(windows: &[RunWindow], each: &[RunFindings]) -> Option<Scan> {
-    let pairs = windows.iter().zip(each).filter(|(window, _)| window.scans());
-    let points: Vec<ScanPoint> =
-        pairs.filter_map(|(window, findings)| point(window, findings)).collect();
+    let (mut points, mut without_rate) = (Vec::new(), Vec::new());
+    for (window, findings) in windows.iter().zip(each).filter(|(window, _)| window.scans()) {
+        match point(window, findings) {
+            Some(point) => points.push(point),
+            None => without_rate.push(window.phase.label.clone()),
+        }
+    }
     (!points.is_empty()).then(|| Scan {
         effects: effects(&points),
         spreads: spreads(&points),
         points,
+        without_rate,
     })
 }
 

@@ -7,7 +7,7 @@ use blockstone_sys::bpf::active::{Owner, Unit, UnitKey};
 
 /// State of all units at the last look.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct LastLook {
     units: HashMap<UnitKey, Before>,
     looks: u64,
     /// Sampling level of the last window: one in 2^level units was sampled.
@@ -29,15 +29,15 @@ pub struct Window {
     pub level: u32,
     /// The same for units that were sampled in the previous window as well.
     pub compared_level: u32,
-    pub owners: HashMap<Owner, Part>,
-    pub devices: HashMap<Device, Part>,
+    pub owners: HashMap<Owner, ActiveUnits>,
+    pub devices: HashMap<Device, ActiveUnits>,
     /// Units that are still kept but no longer sampled.
     pub unsampled: Vec<UnitKey>,
 }
 
 /// Units of one device or file that were accessed in a window.
 #[derive(Clone, Debug, Default)]
-pub struct Part {
+pub struct ActiveUnits {
     pub written: u64,
     /// Units that were also sampled in the previous window.
     pub compared: u64,
@@ -47,7 +47,7 @@ pub struct Part {
     counts: Vec<u64>,
 }
 
-impl Seen {
+impl LastLook {
     pub fn len(&self) -> u64 {
         self.units.len() as u64
     }
@@ -96,7 +96,7 @@ impl Seen {
     }
 }
 
-impl Part {
+impl ActiveUnits {
     pub fn touched(&self) -> u64 {
         self.counts.len() as u64
     }

@@ -80,6 +80,18 @@ impl Names {
             .unwrap_or_else(|| format!("{}:{path}", self.device_path(device)))
     }
 
+    /// Returns the kernel name of the disk of a device; of a file system with a number of its own,
+    /// such as btrfs, the disk that was mounted.
+    pub fn disk(&self, device: Device) -> String {
+        let number = format!("{}:{}", device.major, device.minor);
+        let mounted = || {
+            let mount = self.mounts.iter().find(|mount| mount.number == number)?;
+            let name = Path::new(&mount.source).file_name()?.to_str()?;
+            disk_of(&self.root, &text(&under(&self.root, format!("/sys/class/block/{name}/dev")))?)
+        };
+        disk_of(&self.root, &number).or_else(mounted).unwrap_or_else(|| format!("device {number}"))
+    }
+
     pub fn device_path(&self, Device { major, minor }: Device) -> String {
         let entry = under(&self.root, format!("/sys/dev/block/{major}:{minor}"));
         if let Some(mapped) = text(&entry.join("dm/name")) {
@@ -89,6 +101,16 @@ impl Names {
         let name = target.as_ref().and_then(|target| target.file_name()?.to_str());
         name.map_or_else(|| format!("device {major}:{minor}"), |name| format!("/dev/{name}"))
     }
+}
+
+/// Returns the kernel name of the disk that a device is, or that it is a part of; `None` if the
+/// device is unknown.
+fn disk_of(root: &Path, number: &str) -> Option<String> {
+    let entry = under(root, format!("/sys/dev/block/{number}"));
+    let target = proc::link_target(&entry).ok()?;
+    let is_part = text(&entry.join("partition")).is_some();
+    let disk = if is_part { target.parent()? } else { &target };
+    Some(disk.file_name()?.to_str()?.to_owned())
 }
 
 /// Returns the path below the mount that shows the largest part of the file system.
@@ -153,6 +175,18 @@ mod tests {
         assert_eq!(place("b", FileType::Redo), "b");
         assert_eq!(place("c", FileType::Redo), "other files");
         assert_eq!(place("a", FileType::Data), "a");
+    }
+
+    #[test]
+    fn a_partition_belongs_to_its_disk() {
+        let root = tempfile::tempdir().unwrap();
+        let names = names(root.path());
+        assert_eq!(names.disk(DISK), "sda1", "not a partition as far as is known");
+        let partition = root.path().join("sys/devices/x/block/sda/sda1");
+        fs::create_dir_all(&partition).unwrap();
+        fs::write(partition.join("partition"), "1\n").unwrap();
+        assert_eq!(names.disk(DISK), "sda");
+        assert_eq!(names.disk(Device { major: 9, minor: 9 }), "device 9:9");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::ops::Range;
 use std::path::Path;
 
+use blockstone_base::hint::Hint as _;
 use blockstone_base::units::Bytes;
 
 use super::{CPU, DISK, manifest, record_run, record_tick};
@@ -24,7 +25,7 @@ fn read(dir: &Path) -> Result<Vec<String>, RecordError> {
 
 /// Asserts that reading fails with a message that contains `file`, `why` and a hint.
 fn assert_refused(dir: &Path, file: &str, why: &str) {
-    let message = read(dir).expect_err("the damage must be seen").to_string();
+    let message = read(dir).expect_err("the damage must be seen").told();
     let (what, hint) = message.split_once("\nhint: ").expect("a hint");
     assert!(what.contains(file) && what.contains(why), "{message}");
     assert!(!hint.is_empty() && !hint.contains('\n'), "{message}");
@@ -68,7 +69,7 @@ fn damaged_truncated_and_missing_tables_of_a_finished_run_are_refused() {
             (sound[..sound.len() / 2].to_vec(), "truncated"),
             (b"PAR1".to_vec(), "truncated"),
             (Vec::new(), "truncated"),
-            (b"This is no table. PAR1".to_vec(), "not a Parquet file"),
+            (b"This is not a table. PAR1".to_vec(), "not a Parquet file"),
         ] {
             fs::write(&path, content).unwrap();
             assert_refused(&dir, file, why);

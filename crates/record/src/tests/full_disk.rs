@@ -1,5 +1,6 @@
 //! The file system of the recording fills up.
 
+use blockstone_base::hint::Hint as _;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -32,7 +33,7 @@ fn rows_survive_a_full_disk_and_are_written_once_there_is_room() {
         record_tick(&mut recorder, 1 + room as u64 / 250).unwrap();
         disk.set_free(Some(room));
         if let Err(error) = recorder.end_segment() {
-            let message = error.to_string();
+            let message = error.told();
             assert!(message.contains(".parquet: "), "{message}");
             assert!(message.contains("\nhint: free some space"), "{message}");
         }
@@ -111,7 +112,7 @@ fn a_vanished_directory_is_named() {
     let mut recorder = Recorder::create(&dir, manifest("gone"), &[&DISK, &CPU]).unwrap();
     record_tick(&mut recorder, 0).unwrap();
     fs::remove_dir_all(&dir).unwrap();
-    let message = recorder.close(End::Complete).unwrap_err().to_string();
+    let message = recorder.close(End::Complete).unwrap_err().told();
     assert!(message.contains("run/series/disk.0001.parquet: No such file"), "{message}");
     assert!(message.contains("\nhint: check the path"), "{message}");
 }

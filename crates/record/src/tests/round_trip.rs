@@ -1,5 +1,6 @@
 //! Recorded data is read back, however it was split into segments.
 
+use blockstone_base::hint::Hint as _;
 use std::collections::BTreeMap;
 
 use blockstone_base::Estimate;
@@ -85,7 +86,7 @@ fn series_answer_by_phase_object_and_time() {
     assert_eq!(series.value_at(0, "sdb", at(3), "in_flight"), None, "unmeasured is not zero");
     assert_eq!(series.value_at(0, "sdc", at(3), "read_bytes"), None);
     assert_eq!(series.value_at(1, "sda", at(3), "read_bytes"), None);
-    assert_eq!(series.value_at(0, "sda", at(3), "link_state"), None, "a text is no number");
+    assert_eq!(series.value_at(0, "sda", at(3), "link_state"), None, "a text is not a number");
     assert_eq!(
         series.track(0, "sdb", at(1) + 1, at(3), "read_bytes"),
         [(at(2), 8192), (at(3), 12_288)]
@@ -161,7 +162,7 @@ fn rows_that_do_not_fit_their_schema_are_rejected() {
     let dir = parent.path().join("run");
     let mut recorder = Recorder::create(&dir, manifest("w"), &[&DISK]).unwrap();
     let unknown = recorder.row("tape", 0, 0, "", &[]).unwrap_err();
-    assert!(unknown.to_string().ends_with("hint: it has disk"), "{unknown}");
+    assert!(unknown.told().ends_with("hint: it has disk"), "{unknown}");
     let number = Cell::Value(0);
     let short = recorder.row("disk", 0, 0, "", std::slice::from_ref(&number)).unwrap_err();
     assert!(short.to_string().contains("1 cells for 3 columns"), "{short}");

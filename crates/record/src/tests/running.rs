@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{CPU, DISK, manifest, record_tick};
-use crate::{Part, Recorder, Recording};
+use crate::{Recorder, Recording, TimeRange};
 
 const TICK_NS: u64 = 100_000_000;
 const TICKS: u64 = 300;
@@ -22,7 +22,7 @@ fn record(dir: &Path) -> Recorder {
 
 fn ticks(recording: &Recording, from: u64, to: u64) -> Vec<u64> {
     let (from_ns, to_ns) = (from * TICK_NS, to.saturating_mul(TICK_NS));
-    let part = Part { from_ns, to_ns, level: 0, edges: None };
+    let part = TimeRange { from_ns, to_ns, level: 0, edges: None };
     let pieces = recording.part("cpu", &part).unwrap();
     let rows = pieces.iter().flat_map(|series| series.rows().map(|row| row.t_ns / TICK_NS));
     rows.collect()

@@ -1,5 +1,6 @@
 //! Naming and listing runs.
 
+use blockstone_base::hint::Hint as _;
 use std::fs;
 use std::path::Path;
 
@@ -49,7 +50,7 @@ fn out_takes_a_new_or_an_empty_directory_only() {
     let again = Recorder::create(&dir, manifest("again"), &[]);
     assert!(matches!(again, Err(RecordError::NotEmpty { .. })));
     let file = out_run_dir(&dir.join("manifest.json")).unwrap_err();
-    assert!(file.to_string().contains("\nhint: a file is in the way"), "{file}");
+    assert!(file.told().contains("\nhint: a file is in the way"), "{file}");
 }
 
 #[test]
@@ -65,8 +66,11 @@ fn two_runs_cannot_record_into_one_directory() {
 fn runs_are_listed_newest_first_with_how_they_ended() {
     let parent = tempfile::tempdir().unwrap();
     let root = parent.path();
-    let failed =
-        End::Failed { error: "read /data/x: Input/output error".to_owned(), errno: Some(5) };
+    let failed = End::Failed {
+        error: "read /data/x: Input/output error".to_owned(),
+        hint: None,
+        errno: Some(5),
+    };
     record(&root.join("a"), "old", "2026-01-01T12:00:00Z").close(failed.clone()).unwrap();
     record(&root.join("b"), "new", "2026-01-03T12:00:00Z").close(End::Complete).unwrap();
     let mut killed = record(&root.join("c"), "killed", "2026-01-02T12:00:00Z");
@@ -98,6 +102,9 @@ fn damaged_runs_are_listed_with_the_reason_and_strangers_are_not() {
     fs::create_dir(&halved).unwrap();
     fs::write(halved.join("manifest.json"), "{ \"format\": \"blockstone.reco").unwrap();
     fs::create_dir(root.join("holiday-photos")).unwrap();
+    let grid = root.join("20260102-030406-matrix-abc124");
+    fs::create_dir(&grid).unwrap();
+    fs::write(grid.join("grid.json"), "{}").unwrap();
     fs::write(root.join("20260102-030405-calibrate-file00"), "a file").unwrap();
     let mut recorder =
         Recorder::create(&root.join("sound"), manifest("sound"), &[&DISK, &CPU]).unwrap();
@@ -123,5 +130,5 @@ fn the_number_of_a_system_error_is_found_among_the_causes() {
     let io = std::io::Error::from_raw_os_error(28);
     let failed = End::failed(&RecordError::io("write", Path::new("/data"))(io));
     assert_eq!(failed.errno(), Some(28), "{failed:?}");
-    assert_eq!(End::failed(&std::fmt::Error).errno(), None);
+    assert_eq!(End::failed_by(&std::fmt::Error, None).errno(), None);
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::sets::{EMPTY, FileId, SetId, Sets};
-use crate::table::Seen;
+use crate::table::Occurrence;
 
 use super::Counter;
 
@@ -36,13 +36,13 @@ impl Counter {
                 let theirs_set = entry.set();
                 let mut joined = |set| append(&mut self.sets, &other.sets, set, theirs_set, files);
                 match mine.table.add(entry.behind(files)) {
-                    Seen::Outside => continue,
-                    Seen::New(entry) => {
+                    Occurrence::Outside => continue,
+                    Occurrence::New(entry) => {
                         entry.set_set(
                             *translated.entry(theirs_set).or_insert_with(|| joined(EMPTY)),
                         );
                     }
-                    Seen::Again(entry) => entry.set_set(joined(entry.set())),
+                    Occurrence::Again(entry) => entry.set_set(joined(entry.set())),
                 }
                 if let Some(&sizes) = theirs.sample.get(entry.print) {
                     mine.sample.put(entry.print, sizes);

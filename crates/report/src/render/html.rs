@@ -5,15 +5,18 @@
 mod cards;
 mod chart;
 mod numbers;
+mod picture;
 mod ruler;
 mod shapes;
 mod table;
+
+use std::fmt::Write as _;
 
 use blockstone_base::table::{Heading, Merge};
 use blockstone_base::verdict::{Outcome, Verdict, Weight};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value as Safe};
-use minijinja::{AutoEscape, Environment, UndefinedBehavior};
+use minijinja::{AutoEscape, Environment, HtmlEscape, UndefinedBehavior};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
@@ -36,7 +39,7 @@ const TEXT_WIDTH: usize = 100;
 
 #[derive(Serialize)]
 struct Page<'a> {
-    verb: &'a str,
+    verb: String,
     subject: &'a str,
     text: &'a str,
     tone: &'static str,
@@ -80,17 +83,20 @@ struct Chapter {
     id: String,
     heading: String,
     about: String,
-    parts: Vec<Part>,
+    /// Whether it stands above the figures.
+    is_top: bool,
+    parts: Vec<Element>,
 }
 
 /// Parts of a chapter, one below the other; charts stand side by side as far as there is room.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Part {
+enum Element {
     Charts(Vec<Drawing>),
     Table(Box<Grid>),
+    Bars(Vec<picture::BarShape>),
+    Cells(picture::CellShapes),
     Text(String),
-    Lines(String),
 }
 
 /// Renders a report as one page of HTML.
@@ -100,7 +106,8 @@ pub fn page(report: &Report) -> Result<String, ReportError> {
     let follows = follows(report, &sections);
     let style = Style { color: false, width: TEXT_WIDTH };
     let page = Page {
-        verb: &report.verb,
+        // The name of a document: `flash-cliff`.
+        verb: report.verb.replace('-', " "),
         subject: &report.headline.subject,
         text: &report.headline.text,
         tone: match report.headline.tone {
@@ -138,7 +145,7 @@ fn chapters(report: &Report) -> Vec<Chapter> {
     let time =
         Time { span: chart::span(charts, edges), began_ns: report.began.map(Began::local_ns) };
     let mut places = Places { charts: 0, tables: 0, time };
-    let shown = report.sections.iter().filter(|section| section.detail != Detail::Terminal);
+    let shown = report.sections.iter().filter(|section| section.detail.is_on_page());
     shown.map(|section| chapter(section, report, &mut places)).collect()
 }
 
@@ -149,7 +156,7 @@ fn follows(report: &Report, sections: &[Chapter]) -> Option<String> {
     let titles = |timed: bool| {
         let parts = sections.iter().flat_map(|section| &section.parts);
         let found = parts.filter_map(|part| match part {
-            Part::Table(grid) if grid.timed == timed => Some(grid.title.as_str()),
+            Element::Table(grid) if grid.timed == timed => Some(grid.title.as_str()),
             _ => None,
         });
         found.collect::<Vec<&str>>().join(", ")
@@ -190,22 +197,29 @@ impl Places {
 }
 
 fn chapter(section: &Section, report: &Report, places: &mut Places) -> Chapter {
-    let mut parts: Vec<Part> = Vec::new();
-    for block in &section.blocks {
+    let mut parts: Vec<Element> = Vec::new();
+    for (index, block) in section.blocks.iter().enumerate() {
         match (block, parts.last_mut()) {
-            (Block::Chart(chart), Some(Part::Charts(row))) => row.push(places.drawing(chart)),
-            (Block::Chart(chart), _) => parts.push(Part::Charts(vec![places.drawing(chart)])),
+            (Block::Chart(chart), Some(Element::Charts(row))) => row.push(places.drawing(chart)),
+            (Block::Chart(chart), _) => parts.push(Element::Charts(vec![places.drawing(chart)])),
             (Block::Table(table), _) => {
-                let grid = table::grid(table, places.tables, report.timeline.as_ref());
-                parts.push(Part::Table(Box::new(grid)));
+                let mut grid = table::grid(table, places.tables, report.timeline.as_ref());
+                if grid.about == section.about {
+                    grid.about.clear();
+                }
+                parts.push(Element::Table(Box::new(grid)));
                 places.tables += 1;
             }
-            (Block::Text(text), _) => parts.push(Part::Text(text.clone())),
-            (Block::Preformatted(lines), _) => parts.push(Part::Lines(lines.join("\n"))),
+            (Block::Bars(bars), _) => parts.push(Element::Bars(picture::bars(bars))),
+            (Block::Cells(cells), _) => {
+                let has_legend = !section.blocks[..index].iter().any(|it| it.explains(cells));
+                parts.push(Element::Cells(picture::cells(cells, has_legend)));
+            }
+            (Block::Text(text), _) => parts.push(Element::Text(text.clone())),
         }
     }
     for part in &mut parts {
-        if let Part::Charts(charts) = part {
+        if let Element::Charts(charts) = part {
             chart::fill_rows(charts);
         }
     }
@@ -213,6 +227,7 @@ fn chapter(section: &Section, report: &Report, places: &mut Places) -> Chapter {
         id: section.id.to_string(),
         heading: section.heading.to_string(),
         about: section.about.to_string(),
+        is_top: section.detail == Detail::Top,
         parts,
     }
 }
@@ -222,13 +237,13 @@ fn data(report: &Report, sections: &[Chapter]) -> Json {
     let parts = || sections.iter().flat_map(|section| &section.parts);
     let charts: Vec<&Json> = parts()
         .flat_map(|part| match part {
-            Part::Charts(charts) => charts.iter().map(|chart| &chart.data).collect(),
+            Element::Charts(charts) => charts.iter().map(|chart| &chart.data).collect(),
             _ => Vec::new(),
         })
         .collect();
     let tables: Vec<&Json> = parts()
         .filter_map(|part| match part {
-            Part::Table(grid) => Some(&grid.data),
+            Element::Table(grid) => Some(&grid.data),
             _ => None,
         })
         .collect();
@@ -264,6 +279,20 @@ fn judged(report: &Report) -> Vec<Judged<'_>> {
     judged
 }
 
+/// Escapes a text; what stands between two backticks is code.
+fn code(text: &str) -> Safe {
+    let mut html = String::new();
+    let mut rest = text;
+    while let Some((words, open)) = rest.split_once('`')
+        && let Some((code, after)) = open.split_once('`')
+    {
+        let _ = write!(html, "{}<code>{}</code>", HtmlEscape(words), HtmlEscape(code));
+        rest = after;
+    }
+    let _ = write!(html, "{}", HtmlEscape(rest));
+    Safe::from_safe_string(html)
+}
+
 /// Fills in the template; everything but the page's own style, script and data is escaped.
 fn fill(page: &Page<'_>, data: &Json) -> Result<String, ReportError> {
     const NAME: &str = "page.html";
@@ -273,6 +302,7 @@ fn fill(page: &Page<'_>, data: &Json) -> Result<String, ReportError> {
     templates.set_undefined_behavior(UndefinedBehavior::Strict);
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
     templates.set_syntax(syntax.map_err(fail)?);
+    templates.add_filter("code", code);
     templates.add_template(NAME, TEMPLATE).map_err(fail)?;
     // A `<` could end the script element that holds the data.
     let data = data.to_string().replace('<', "\\u003c");

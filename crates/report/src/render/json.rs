@@ -1,54 +1,85 @@
-//! A report as one JSON document: `schema`, `version`, the keys of its verb, and every table under
-//! the keys of its columns.
+//! A report as one JSON document: `schema`, `version`, its single figures, the other keys of its
+//! verb, and every table under the keys of its columns.
 
 pub mod schema;
 
 use std::fmt::Write as _;
 
-use blockstone_base::table::Missing;
+use blockstone_base::hint::told;
+use blockstone_base::table::{Missing, Table, Value};
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::terminal::is_obeyed;
+use crate::expected::EXPECTATIONS;
 use crate::report::Report;
 
 /// Returns the document in its newest version.
 pub fn document(report: &Report) -> Json {
-    let mut document = Map::new();
-    let schema = schema::title(&report.verb, report.version);
-    document.insert("schema".to_owned(), schema.into());
-    document.insert("version".to_owned(), report.version.into());
-    let tables = report.tables_of_document().map(|table| (table.name.to_string(), json!(table)));
-    let mut tables = Json::Object(tables.collect());
-    if report.version > 1 {
-        document.insert("tool_version".to_owned(), json!(report.tool_version()));
-        document.insert("end".to_owned(), json!(report.end));
-        document.insert("verdicts".to_owned(), json!(report.verdicts));
-        let mut scalars = json!(report.scalars);
-        for part in [&mut scalars, &mut tables] {
-            explain_nulls(part);
-        }
-        document.extend(
-            scalars
-                .get_mut(0)
-                .and_then(Json::as_object_mut)
-                .map(std::mem::take)
-                .into_iter()
-                .flatten(),
-        );
-    } else {
-        document.extend(report.document.clone());
+    let mut document = begin(report, report.version);
+    let mut tables = tables(report.tables_of_document());
+    document.insert("tool_version".to_owned(), json!(report.tool_version()));
+    document.insert("end".to_owned(), json!(report.end));
+    document.insert("verdicts".to_owned(), json!(report.verdicts));
+    let mut scalars = json!(report.scalars);
+    for part in [&mut scalars, &mut tables] {
+        explain_nulls(part);
     }
-    let key = report.tables_key.unwrap_or(schema::TABLES);
-    document.insert(key.to_owned(), tables);
+    let scalars = scalars.get_mut(0).and_then(Json::as_object_mut).map(std::mem::take);
+    document.extend(scalars.into_iter().flatten());
+    let mut objects = report.document.clone();
+    leave_out_nulls(&mut objects);
+    document.extend(objects);
+    if !report.expectations.is_empty() {
+        document.insert(EXPECTATIONS.to_owned(), json!(report.expectations));
+    }
+    document.insert(tables_key(report).to_owned(), tables);
     Json::Object(document)
+}
+
+fn tables_key(report: &Report) -> &'static str {
+    report.tables_key.unwrap_or(schema::TABLES)
+}
+
+fn begin(report: &Report, version: u32) -> Map<String, Json> {
+    Map::from_iter([
+        ("schema".to_owned(), schema::title(&report.verb, version).into()),
+        ("version".to_owned(), version.into()),
+    ])
+}
+
+fn tables<'a>(tables: impl Iterator<Item = &'a Table>) -> Json {
+    Json::Object(tables.map(|table| (table.name.to_string(), json!(table))).collect())
 }
 
 /// A key that only an [`Estimate`](blockstone_base::stats::Estimate) has in a table.
 const OF_ESTIMATES: &str = "duration_ns";
 
-/// Returns the document in the version before the newest, or in version 1 if that is the newest.
+/// Returns the document in the version before the newest.
 pub fn earlier(report: &Report) -> Json {
+    let mut document = keys_of_earlier(report);
+    for end in ["/end", "/recording/end"] {
+        document.pointer_mut(end).into_iter().for_each(join_hint);
+    }
+    document
+}
+
+/// Puts the hint of an error below it, where version 1 had it.
+fn join_hint(end: &mut Json) {
+    let hint = end.as_object_mut().and_then(|end| end.remove("hint"));
+    if let (Some(Json::String(hint)), Some(error)) = (hint, end["error"].as_str()) {
+        end["error"] = told(error, Some(&hint)).into();
+    }
+}
+
+fn keys_of_earlier(report: &Report) -> Json {
+    if !report.first.is_empty() {
+        let mut document = begin(report, 1);
+        document.extend(report.first.clone());
+        let first: Vec<Table> = report.tables_for_people().map(without_plain_intervals).collect();
+        document.insert(tables_key(report).to_owned(), tables(first.iter()));
+        return Json::Object(document);
+    }
     match (report.earlier, document(report)) {
         (Some(earlier), mut newest @ Json::Object(_)) => {
             show_open_ends(&mut newest);
@@ -62,9 +93,24 @@ pub fn earlier(report: &Report) -> Json {
     }
 }
 
+/// Returns a table as version 1 had it, in which such columns were single numbers.
+fn without_plain_intervals(table: &Table) -> Table {
+    let mut table = table.clone();
+    for row in &mut table.rows {
+        for (cell, column) in row.cells.iter_mut().zip(&*table.columns) {
+            if let Value::Estimate(estimate) = cell
+                && column.is_plain
+            {
+                *cell = estimate.without_interval();
+            }
+        }
+    }
+    table
+}
+
 /// Replaces null by a reason. A cell is null if nothing happened that a number could describe, or
 /// if the number is not finite. An interval that is open at one end has no key for that end.
-fn explain_nulls(part: &mut Json) {
+pub fn explain_nulls(part: &mut Json) {
     match part {
         Json::Null => *part = json!({ "unmeasured": Missing::Nothing.word() }),
         Json::Object(estimate) if estimate.contains_key(OF_ESTIMATES) => {
@@ -73,6 +119,21 @@ fn explain_nulls(part: &mut Json) {
         Json::Array(parts) => parts.iter_mut().for_each(explain_nulls),
         Json::Object(parts) => parts.values_mut().for_each(explain_nulls),
         _ => {}
+    }
+}
+
+/// Removes keys without a value: an object of version 2 has the keys that apply to it.
+fn leave_out_nulls(object: &mut Map<String, Json>) {
+    object.retain(|_, value| !value.is_null());
+    for value in object.values_mut() {
+        let mut parts = vec![value];
+        while let Some(part) = parts.pop() {
+            match part {
+                Json::Array(list) => parts.extend(list),
+                Json::Object(object) => leave_out_nulls(object),
+                _ => {}
+            }
+        }
     }
 }
 

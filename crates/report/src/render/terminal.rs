@@ -2,6 +2,7 @@
 
 pub mod columns;
 mod paint;
+mod picture;
 pub mod table;
 mod verdicts;
 
@@ -22,9 +23,13 @@ const SPARKLINE: usize = 50;
 /// Returns one screen: headline, identity, figures, the sections meant for a terminal, verdicts,
 /// notes. With `all`, also the sections that otherwise only the page shows, and whole tables.
 pub fn text(report: &Report, all: bool, style: &Style) -> String {
-    let wanted = |section: &&Section| all || section.detail != Detail::Page;
-    let mut parts = vec![top(report, style), figures(&report.cards, style)];
-    parts.extend(report.sections.iter().filter(wanted).map(|s| section(s, all, style)));
+    let is_top = |section: &&Section| section.detail == Detail::Top;
+    let wanted = |it: &&Section| !is_top(it) && it.detail.is_on_terminal(all);
+    let shown = |section| self::section(section, all, style);
+    let mut parts = vec![top(report, style)];
+    parts.extend(report.sections.iter().filter(is_top).map(shown));
+    parts.push(figures(&report.cards, style));
+    parts.extend(report.sections.iter().filter(wanted).map(shown));
     parts.push(verdicts::lines(report, all, style));
     parts.push(bottom(report, style));
     parts.retain(|lines| !lines.is_empty());
@@ -54,8 +59,9 @@ fn headline(report: &Report, style: &Style) -> Vec<String> {
         (Tone::Warning, text) => style.warning(text),
         (Tone::Bad, text) => style.bad(text),
     };
-    let parts: Vec<String> =
-        [figures.join(" · "), text].into_iter().filter(|part| !part.is_empty()).collect();
+    let figures = figures.join(" · ");
+    let ordered = if headline.leads { [text, figures] } else { [figures, text] };
+    let parts: Vec<String> = ordered.into_iter().filter(|part| !part.is_empty()).collect();
     if parts.is_empty() {
         return Vec::new();
     }
@@ -147,12 +153,24 @@ fn section(section: &Section, all: bool, style: &Style) -> Vec<String> {
         lines.push(style.bold(&section.heading));
     }
     let are_charts = |a: &Block, b: &Block| matches!((a, b), (Block::Chart(_), Block::Chart(_)));
+    let mut shown = 0;
     for group in section.blocks.chunk_by(are_charts) {
+        let before = &section.blocks[..shown];
+        shown += group.len();
         match &group[0] {
             Block::Table(table) => lines.extend(table::lines(table, all, style)),
             Block::Chart(_) => lines.extend(bars(group, style)),
-            Block::Text(text) => lines.extend(wrap(text, style.width, 2, 4)),
-            Block::Preformatted(ready) => lines.extend(ready.iter().cloned()),
+            Block::Bars(bars) => lines.extend(picture::bars(bars, style)),
+            Block::Cells(cells) => {
+                let has_legend = !before.iter().any(|block| block.explains(cells));
+                lines.extend(picture::cells(cells, has_legend, all, style));
+            }
+            Block::Text(text) => {
+                if let Some(Block::Bars(_) | Block::Cells(_)) = before.last() {
+                    lines.push(String::new());
+                }
+                lines.extend(wrap(text, style.width, 2, 4));
+            }
         }
     }
     lines

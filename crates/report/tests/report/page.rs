@@ -1,20 +1,23 @@
 //! The page of any report as text; its script is tested in `browser`.
 
 mod browser;
+mod charts;
+mod layout;
 pub mod sample;
 
 use blockstone_base::table::{Measure, Missing, Row, Table, Value, count, text};
 use blockstone_base::verdict::{Outcome, Weight};
 use blockstone_report::chart::{Axis, Chart, Color, Form, Layer, Level, Point};
+use blockstone_report::picture::{Bar, Bars, Cell, CellKind, CellRow, Cells};
 use blockstone_report::render::html;
 use blockstone_report::{Block, Card, Report, Section};
 
 /// Returns the page, with slashes unescaped.
-fn page(report: &Report) -> String {
+pub fn page(report: &Report) -> String {
     html::page(report).unwrap().replace("&#x2f;", "/")
 }
 
-fn of_chart(chart: Chart) -> String {
+pub fn of_chart(chart: Chart) -> String {
     let sections = vec![Section::new("one", "One").with([chart])];
     page(&Report { sections, ..Report::default() })
 }
@@ -84,13 +87,24 @@ fn hostile_texts_and_numbers_cannot_become_markup_or_break_a_chart() {
     let log = || Axis::new(EVIL, Measure::Count).log();
     let chart =
         |x: Axis, form: Form| Chart::new("odd", EVIL, x, log()).layer(EVIL, Color::Bad, form);
+    let bar = |value| Bar { label: evil(), value, note: evil(), color: Color::Bad };
+    let cell = Cell { kind: Some(0), text: evil() };
+    let cells = Cells {
+        title: EVIL.into(),
+        kinds: vec![CellKind::new(EVIL, EVIL, Color::Bad)],
+        rows: vec![CellRow { label: evil(), cells: vec![cell] }],
+        is_grid: true,
+        on_screen: 1,
+        left_out: 1,
+    };
     report.sections.push(Section::new("evil", EVIL).about(EVIL).with([
         Block::Table(table),
         chart(names, Form::Bars { points: points.clone(), stacked: true }).into(),
         chart(Axis::time(), Form::Dots(points.clone())).into(),
         chart(log(), Form::Area(points)).into(),
         Block::Text(evil()),
-        Block::Preformatted(vec![evil()]),
+        Bars::new(EVIL, vec![bar(f64::NAN), bar(1.0)]).into(),
+        cells.into(),
     ]));
     let page = page(&report);
     assert!(!page.contains("<script>alert"), "a text became a script");

@@ -11,7 +11,7 @@ use blockstone_workload::noise::{
 
 use crate::error::RunError;
 use crate::files::Files;
-use crate::settings::{NoiseSetting, Settings};
+use crate::settings::{FormOptions, Noise, Settings};
 
 /// Largest default area of a writer, the size of a redo log of a busy database.
 const AREA: Bytes = Bytes::mib(256);
@@ -29,9 +29,9 @@ pub fn spec(
     surveys: &[StorageTarget],
     files: &mut Files,
 ) -> Result<Option<NoiseSpec>, RunError> {
-    let Some(noise) = settings.noise else { return Ok(None) };
-    let NoiseSetting { writers, mode, write, .. } = noise;
-    check(noise)?;
+    let form = &settings.form;
+    let Some(Noise { writers, mode }) = form.noise else { return Ok(None) };
+    check(form, writers)?;
     if matches!((entry.storage)(target)?, Storage::Served(_)) {
         return Err(RunError::NoiseAtServer { target: entry.name.to_owned() });
     }
@@ -45,22 +45,22 @@ pub fn spec(
         places.push(NoisePlace::NewFile(files.noise_in(&disk.path)));
     }
     let share = free / FREE_SHARE / u64::from(writers) / AREA_MIN.get() * AREA_MIN.get();
-    let area = noise.area.unwrap_or(AREA.min(Bytes(share)));
+    let area = form.noise_area_bytes.unwrap_or(AREA.min(Bytes(share)));
     match settings.disks.first() {
         Some(disk) if area < AREA_MIN => {
             Err(RunError::NoiseRoom { path: disk.path.clone(), least: AREA_MIN })
         }
         _ => {
             let direct = surveys.iter().all(|survey| survey.direct_io.capability.is_full());
-            let seed = settings.seed;
+            let (write, seed) = (form.noise_write(), settings.seed);
             Ok(Some(NoiseSpec { writers, mode, area, write, places, direct, seed }))
         }
     }
 }
 
 /// Fails if the noise cannot be written in whole pieces.
-fn check(noise: NoiseSetting) -> Result<(), RunError> {
-    let NoiseSetting { writers, write, area, .. } = noise;
+fn check(form: &FormOptions, writers: u32) -> Result<(), RunError> {
+    let (write, area) = (form.noise_write(), form.noise_area_bytes);
     if !(1..=WRITERS_MAX).contains(&writers) {
         return Err(RunError::NoiseWriters { writers, most: WRITERS_MAX });
     }

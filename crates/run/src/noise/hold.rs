@@ -66,7 +66,7 @@ pub fn hold(
         start_ns,
         opened_ns: start_ns,
         segment_ns: start_ns + SEGMENT_NS,
-        shown: (start_ns, 0, 0),
+        shown: Written { t_ns: start_ns, writes: 0, bytes: 0 },
         rates: Vec::new(),
     };
     let window = hold::hold(session, observer, &mut held);
@@ -142,9 +142,16 @@ struct Held<'a> {
     /// Time at which the window opened.
     opened_ns: u64,
     segment_ns: u64,
-    /// Time, writes and bytes to which the displayed rates are relative.
-    shown: (u64, u64, u64),
+    /// The state to which the displayed rates are relative.
+    shown: Written,
     rates: Vec<Rate>,
+}
+
+/// Work of the noise up to an instant.
+struct Written {
+    t_ns: u64,
+    writes: u64,
+    bytes: u64,
 }
 
 impl Held<'_> {
@@ -157,13 +164,14 @@ impl Held<'_> {
         answers.into_iter().find(|answer| answer.t_ns == self.asked.get())
     }
 
-    fn show(&mut self, session: &Session, observer: &mut dyn Observer, now: (u64, u64, u64)) {
-        let elapsed_ns = now.0.saturating_sub(self.shown.0);
+    fn show(&mut self, session: &Session, observer: &mut dyn Observer, now: Written) {
+        let left = Nanos(self.context.ends_ns.saturating_sub(now.t_ns));
+        let elapsed_ns = now.t_ns.saturating_sub(self.shown.t_ns);
         if elapsed_ns >= SHOW_NS {
             let rate =
                 |count: u64, unit| Rate { value: count as f64 * 1e9 / elapsed_ns as f64, unit };
-            let mb = rate(now.2.saturating_sub(self.shown.2), "MB/s");
-            let writes = rate(now.1.saturating_sub(self.shown.1), "writes/s");
+            let mb = rate(now.bytes.saturating_sub(self.shown.bytes), "MB/s");
+            let writes = rate(now.writes.saturating_sub(self.shown.writes), "writes/s");
             let mb = Rate { value: mb.value / 1e6, ..mb };
             self.rates = if self.noise.is_some() { vec![mb, writes] } else { Vec::new() };
             self.shown = now;
@@ -172,7 +180,7 @@ impl Held<'_> {
             label: self.step.label(),
             rates: &self.rates,
             elapsed: session.elapsed(),
-            left: Nanos(self.context.ends_ns.saturating_sub(now.0)),
+            left,
             is_estimate: false,
         });
     }
@@ -215,7 +223,8 @@ impl Loaded for Held<'_> {
             session.recorder().end_segment()?;
             self.segment_ns = t_ns + SEGMENT_NS;
         }
-        self.show(session, observer, (t_ns, totals.completed_ops, totals.completed_bytes));
+        let (writes, bytes) = (totals.completed_ops, totals.completed_bytes);
+        self.show(session, observer, Written { t_ns, writes, bytes });
         Ok(Progress { t_ns, count: totals.completed_ops })
     }
 

@@ -57,8 +57,16 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, NoiseError> {
         });
         check_direct(settings, path, survey)?;
     }
-    let Settings { writers, mode, area, write, seed, .. } = *settings;
-    let spec = NoiseSpec { writers, mode, area, write, places, direct: true, seed };
+    let options = &settings.options;
+    let spec = NoiseSpec {
+        writers: settings.writers(),
+        mode: options.mode(),
+        area: options.area_bytes,
+        write: options.write_bytes,
+        places,
+        direct: true,
+        seed: settings.seed,
+    };
     check_space(settings, &surveys, &spec.demand())?;
     let direct = &surveys[0].direct_io.capability;
     let capabilities =
@@ -76,24 +84,25 @@ impl Prepared<'_> {
 }
 
 fn check(settings: &Settings) -> Result<(), NoiseError> {
-    let Settings { places, destroy, writers, area, write, duration, phase, .. } = settings;
+    let Settings { places, destroy, options, .. } = settings;
     if places.is_empty() {
         return Err(NoiseError::NoPlace);
     }
     if let Some(path) = destroy.iter().find(|path| !places.contains(path)) {
         return Err(NoiseError::DestroyOther { path: path.clone() });
     }
-    let (writers, most) = (*writers, WRITERS_MAX);
+    let (writers, most) = (settings.writers(), WRITERS_MAX);
     if writers > most || (writers as usize) < places.len() {
         return Err(NoiseError::Count { writers, places: places.len(), most });
     }
-    if !(WRITE_MIN..=WRITE_MAX).contains(write) || !write.get().is_power_of_two() {
-        return Err(NoiseError::Write { write: *write });
+    let (write, area) = (options.write_bytes, options.area_bytes);
+    if !(WRITE_MIN..=WRITE_MAX).contains(&write) || !write.get().is_power_of_two() {
+        return Err(NoiseError::Write { write });
     }
     if area.get() == 0 || !area.get().is_multiple_of(Bytes::mib(1).get()) {
-        return Err(NoiseError::Area { area: *area });
+        return Err(NoiseError::Area { area });
     }
-    match (*phase, *duration) {
+    match (options.phase(), options.duration()) {
         (Some(phase), _) if phase < PHASE_MIN => Err(NoiseError::Phase { phase }),
         (Some(phase), Some(duration)) if duration.get() / 2 < phase.get() => {
             Err(NoiseError::Phases { phase, duration })
@@ -109,7 +118,7 @@ fn check_direct(
     survey: &StorageTarget,
 ) -> Result<(), NoiseError> {
     match &survey.direct_io.capability {
-        Capability::Degraded { why } if settings.mode != NoiseMode::Buffered => {
+        Capability::Degraded { why } if settings.options.mode() != NoiseMode::Buffered => {
             Err(NoiseError::NotDirect { path: path.to_owned(), why: why.clone() })
         }
         _ => Ok(()),

@@ -8,7 +8,7 @@ use blockstone_base::units::Nanos;
 use blockstone_measure::{Layout, Observer, Opening, Session, SessionSpec};
 use blockstone_record::Parameters as _;
 use blockstone_record::manifest::{End, Group, Manifest};
-use blockstone_record::parameters::NoiseParameters;
+use blockstone_record::parameters::{NoiseParameters, stored};
 use blockstone_sys::clock;
 use blockstone_watch::Database;
 use blockstone_workload::noise::{Areas, NoisePlace};
@@ -17,7 +17,7 @@ use super::error::NoiseError;
 use super::hold::{self, Step};
 use super::places::Devices;
 use super::prepare::Prepared;
-use super::settings::Settings;
+use super::settings::NoiseOptions;
 
 /// Interval between two ticks; longer with a database, so that it is queried less often.
 const TICK: Nanos = Nanos::millis(100);
@@ -67,19 +67,24 @@ impl Prepared<'_> {
     fn manifest(&self, database: Option<&Database>) -> Manifest {
         let Self { settings, spec, .. } = self;
         let server = database.map(Database::server);
-        let parameters = NoiseParameters {
+        let options = NoiseOptions {
             writers: Some(spec.writers),
-            mode: Some(spec.mode.name().to_owned()),
-            area_bytes: Some(spec.area),
-            write_bytes: Some(spec.write),
-            phase_ns: settings.phase,
-            server: server.map(|server| format!("{} {}", server.product, server.version)),
+            phase_ns: settings.options.phase(),
+            ..settings.options.clone()
         };
+        let facts = NoiseParameters {
+            mode: Some(spec.mode.name().to_owned()),
+            server: server.map(|server| format!("{} {}", server.product, server.version)),
+            ..NoiseParameters::default()
+        };
+        let mut stored = stored(&options);
+        stored.retain(|_, value| !value.is_null());
+        stored.extend(facts.settings());
         Opening {
             id: &settings.recording.id,
             verb: "noise",
             argv: &settings.argv,
-            settings: parameters.settings(),
+            settings: stored,
             seed: settings.seed,
             host: &self.host,
             target: &self.target,
@@ -103,7 +108,7 @@ impl Prepared<'_> {
         let areas = Areas::lay_out(self.spec.clone(), &mut |written, total| {
             layout.shown(observer, written, total)
         })?;
-        let ends_ns = session.now_ns() + self.settings.duration.unwrap_or(ENDLESS).get();
+        let ends_ns = session.now_ns() + self.settings.options.duration().unwrap_or(ENDLESS).get();
         let mut done = 0_u32;
         let context = hold::Context { areas: &areas, database, ends_ns };
         while let Some(step) = self.step(done) {
@@ -122,9 +127,9 @@ impl Prepared<'_> {
     /// Returns the phase after `done` others: as many pairs as fit, each without and then with
     /// noise.
     fn step(&self, done: u32) -> Option<Step> {
-        let Settings { phase, duration, .. } = *self.settings;
-        let duration = duration.unwrap_or(ENDLESS);
-        let Some(phase) = phase else {
+        let options = &self.settings.options;
+        let duration = options.duration().unwrap_or(ENDLESS);
+        let Some(phase) = options.phase() else {
             let step = Step { group: Group::Noise, repeat: 0, warm_up: WARM_UP, length: duration };
             return (done == 0).then_some(step);
         };

@@ -14,7 +14,7 @@ use super::rows::{self, RowOptions};
 use crate::state::State;
 
 /// A table of the screen, taken from the first of its sources that was recorded.
-struct Part {
+struct OverviewTable {
     title: &'static str,
     sources: &'static [Source],
     /// Hint to show if no source was recorded.
@@ -29,8 +29,8 @@ struct Source {
     chart: &'static [&'static str],
 }
 
-const PARTS: [Part; 4] = [
-    Part {
+const PARTS: [OverviewTable; 4] = [
+    OverviewTable {
         title: "Host",
         sources: &[Source {
             view: "host",
@@ -48,7 +48,7 @@ const PARTS: [Part; 4] = [
         }],
         missing: "not recorded",
     },
-    Part {
+    OverviewTable {
         title: "Disks",
         sources: &[Source {
             view: "disks",
@@ -67,7 +67,7 @@ const PARTS: [Part; 4] = [
         }],
         missing: "not recorded",
     },
-    Part {
+    OverviewTable {
         title: "I/O by role",
         sources: &[
             Source {
@@ -91,7 +91,7 @@ const PARTS: [Part; 4] = [
         ],
         missing: "neither I/O in the kernel nor processes of databases were counted",
     },
-    Part {
+    OverviewTable {
         title: "Sessions by wait",
         sources: &[
             Source {
@@ -159,7 +159,10 @@ pub fn overview(
     }
 }
 
-fn found(part: &Part, interval: &Interval<'_>) -> Option<(&'static View, &'static Source, Table)> {
+fn found(
+    part: &OverviewTable,
+    interval: &Interval<'_>,
+) -> Option<(&'static View, &'static Source, Table)> {
     let sources = part.sources.iter();
     let known = sources.filter_map(|source| {
         let view = registry::find(source.view).filter(|view| interval.has(view.probe))?;

@@ -58,7 +58,7 @@ pub fn place(
     let lines = Paragraph::new(facts.join("\n")).wrap(Wrap { trim: true });
     let width = usize::from(area.width).max(1);
     let needed: usize = facts.iter().map(|fact| Line::raw(fact).width().div_ceil(width)).sum();
-    // A long statement leaves most of the space to the tables.
+    // Even a long statement leaves most of the space to the tables.
     let height = (needed as u16).min(area.height / 3).max(1);
     lines.render(Rect { height: height.min(area.height), ..area }, buffer);
     let mut below = Rect { y: area.y + height, height: area.height - height, ..area };

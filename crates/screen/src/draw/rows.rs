@@ -1,7 +1,7 @@
 //! Draws tables: rows below headings, or one row with all its columns.
 
-use blockstone_report::cell;
-use blockstone_view::{Interval, Table, Value, reasons, registry};
+use blockstone_report::{cell, short_path};
+use blockstone_view::{Heading, Interval, Table, Value, reasons, registry};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style, Stylize};
@@ -38,15 +38,22 @@ pub fn rows(table: &Table, options: RowOptions, area: Rect, buffer: &mut Buffer)
         } else {
             Style::new()
         };
-        let cells = columns
-            .iter()
-            .map(|column| (column, cell(&row[column.index], table.columns[column.index].measure)));
+        let cells = columns.iter().map(|column| {
+            let heading = &table.columns[column.index];
+            (column, shown(&row[column.index], heading, column.width))
+        });
         line(cells, style, area, area.y + 1 + (index - first) as u16, buffer);
     }
     if table.rows.is_empty() && area.height > 1 {
         let below = Rect { y: area.y + 1, height: 1, ..area };
         Paragraph::new("no rows").dim().render(below, buffer);
     }
+}
+
+/// Formats a cell; of a path that is too long, the end.
+fn shown(value: &Value, heading: &Heading, width: usize) -> String {
+    let text = cell(value, heading.measure);
+    if heading.is_path { short_path(&text, width) } else { text }
 }
 
 fn line<'a>(
@@ -82,8 +89,11 @@ pub fn record(
 ) {
     const WIDTH: usize = 38;
     let pairs = table.columns.iter().zip(row);
-    let pairs: Vec<(&str, String)> =
-        pairs.map(|(column, value)| (&*column.heading, cell(value, column.measure))).collect();
+    let pair = |(column, value)| -> (&str, String) {
+        let column: &Heading = column;
+        (&*column.heading, shown(value, column, WIDTH - 18))
+    };
+    let pairs: Vec<(&str, String)> = pairs.map(pair).collect();
     let across = (usize::from(area.width) / WIDTH).max(1);
     let down = pairs.len().div_ceil(across);
     for (index, (name, value)) in pairs.iter().enumerate() {

@@ -5,7 +5,7 @@ use blockstone_base::database::{SESSION, SESSIONS, STATEMENT_TEXT};
 use blockstone_record::manifest::ProbeInfo;
 use blockstone_record::testing::probe;
 use blockstone_screen::{Key, State};
-use blockstone_view::{Focus, History};
+use blockstone_view::{Focus, History, registry};
 use serde_json::json;
 
 use super::{SECOND_NS, keys, painted};
@@ -175,13 +175,13 @@ fn what_the_screen_shows_of_a_place_can_be_asked_for_by_conditions() {
         .into_iter()
         .collect();
     let focused = interval.only(&focus);
-    let document = json!(blockstone_view::document(&focused));
-    assert_eq!(document["where"], json!({ "event": "DataFileRead", "query_id": "7001" }));
-    let rows = document["views"]["sampled-sessions"].as_array().unwrap();
-    assert_eq!(rows.len(), 1);
+    let objects = json!(blockstone_view::objects(&focused));
+    assert_eq!(objects["where"], json!({ "event": "DataFileRead", "query_id": "7001" }));
+    let sampled = registry::find("sampled-sessions").unwrap();
+    let rows = json!(sampled.table(&focused));
+    assert_eq!(rows.as_array().unwrap().len(), 1);
     assert_eq!((&rows[0]["session"], &rows[0]["samples"]), (&json!("13"), &json!(3)));
-    assert!(document["views"].get("host").is_none(), "what does not follow it is left out");
     let blocked: Focus = std::iter::once("blockers=12".parse().unwrap()).collect();
-    let rows = json!(blockstone_view::document(&interval.only(&blocked)));
-    assert_eq!(rows["views"]["sampled-sessions"][0]["session"], "11");
+    let rows = json!(sampled.table(&interval.only(&blocked)));
+    assert_eq!(rows[0]["session"], "11");
 }

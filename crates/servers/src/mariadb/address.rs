@@ -17,6 +17,7 @@ use crate::sql::host::{NAME_HINT, ServerAddress, resolve, without_password};
 use crate::sql::parameters::{self, Taken};
 use crate::sql::password;
 use crate::sql::tls::{self, Mode, Tls};
+use crate::sql::trust::Trust;
 
 /// The table that marks the schema as created by a run.
 pub const MARK: &str = "made_by_a_run";
@@ -41,6 +42,8 @@ pub struct Address {
     peers: Vec<Peer>,
     /// Whether to connect without TLS if the server does not offer it.
     plain_will_do: bool,
+    /// For a server that was found and not named: who must be at the other end.
+    trust: Option<Trust>,
 }
 
 /// Returns the TLS options of the address.
@@ -107,7 +110,13 @@ impl Address {
     pub fn private(name: String, socket: String, opts: OptsBuilder) -> Self {
         let peers = local_peer(&socket).into_iter().collect();
         let opts = usual(opts.socket(Some(socket))).into();
-        Self { name, database: None, opts, local: true, peers, plain_will_do: false }
+        let (database, trust) = (None, None);
+        Self { name, database, opts, local: true, peers, plain_will_do: false, trust }
+    }
+
+    /// Parses the address of a server that was found on this machine. No password is looked for.
+    pub fn trusted(rest: &str, trust: Trust) -> Result<Self, SqlError> {
+        Ok(Self { trust: Some(trust), ..Self::parsed(rest, |given| given)? })
     }
 
     /// Sets the name that the client reports to the server.
@@ -117,12 +126,39 @@ impl Address {
         let opts = opts.connect_attrs(Some(attributes.into_iter().collect()));
         Self { opts: opts.into(), ..self }
     }
-}
 
-impl ServerAddress for Address {
-    type Connection = Conn;
+    /// Connects, without sending anything but what begins a session.
+    fn dial_as_user(&self) -> Result<Conn, SqlError> {
+        let is_missing = |error: &mysql::Error| {
+            matches!(error, mysql::Error::DriverError(Refused::TlsNotSupported))
+        };
+        let mut connected = Conn::new(self.opts.clone());
+        if self.plain_will_do && connected.as_ref().is_err_and(is_missing) {
+            connected =
+                Conn::new(OptsBuilder::from_opts(self.opts.clone()).ssl_opts(None::<SslOpts>));
+        }
+        connected.map_err(|error| {
+            let mut why = error.said();
+            let hint = match &error {
+                missing if is_missing(missing) => {
+                    "it does not offer TLS".clone_into(&mut why);
+                    tls::missing_hint("ssl-mode=DISABLED")
+                }
+                failed if is_about_tls(failed) => {
+                    why = format!("TLS failed: {why}");
+                    tls::refused_hint("ssl-ca")
+                }
+                other => hint(other).to_owned(),
+            };
+            SqlError::Connect { server: self.name.clone(), why, hint }
+        })
+    }
 
-    fn parse(rest: &str) -> Result<Self, SqlError> {
+    /// Parses the part after the scheme. `secret` returns the password, from that of the address.
+    fn parsed(
+        rest: &str,
+        secret: impl FnOnce(Option<String>) -> Option<String>,
+    ) -> Result<Self, SqlError> {
         let name = format!("mysql:{}", without_password(rest));
         let refuse = |why: String| SqlError::Address {
             address: name.clone(),
@@ -133,8 +169,7 @@ impl ServerAddress for Address {
         let (known, taken) = parameters::take(rest, &PARAMETERS);
         let given =
             Opts::from_url(&format!("mysql:{known}")).map_err(|error| refuse(error.to_string()))?;
-        let password = given.get_pass().map(str::to_owned);
-        let password = password.or_else(|| password::given("MYSQL_PWD"));
+        let password = secret(given.get_pass().map(str::to_owned));
         let mut opts = OptsBuilder::from_opts(given.clone()).pass(password);
         let database = given.get_db_name().map(str::to_owned).filter(|name| !name.is_empty());
         if let Some(socket) = given.get_socket() {
@@ -147,6 +182,7 @@ impl ServerAddress for Address {
                 local: true,
                 peers,
                 plain_will_do: false,
+                trust: None,
             });
         }
         let failed = |why: String, hint: &str| SqlError::Connect {
@@ -172,7 +208,15 @@ impl ServerAddress for Address {
         let tls = driver_tls(&wanted).map_err(|why| failed(why, files))?;
         let plain_will_do = wanted.mode == Mode::Prefer;
         let opts = usual(opts).ssl_opts(tls).into();
-        Ok(Self { name, database, opts, local, peers, plain_will_do })
+        Ok(Self { name, database, opts, local, peers, plain_will_do, trust: None })
+    }
+}
+
+impl ServerAddress for Address {
+    type Connection = Conn;
+
+    fn parse(rest: &str) -> Result<Self, SqlError> {
+        Self::parsed(rest, |given| given.or_else(|| password::given("MYSQL_PWD")))
     }
 
     fn name(&self) -> &str {
@@ -188,29 +232,9 @@ impl ServerAddress for Address {
     }
 
     fn dial(&self) -> Result<Conn, SqlError> {
-        let is_missing = |error: &mysql::Error| {
-            matches!(error, mysql::Error::DriverError(Refused::TlsNotSupported))
-        };
-        let mut connected = Conn::new(self.opts.clone());
-        if self.plain_will_do && connected.as_ref().is_err_and(is_missing) {
-            connected =
-                Conn::new(OptsBuilder::from_opts(self.opts.clone()).ssl_opts(None::<SslOpts>));
-        }
-        connected.map_err(|error| {
-            let mut why = error.said();
-            let hint = match &error {
-                missing if is_missing(missing) => {
-                    "it does not offer TLS".clone_into(&mut why);
-                    tls::missing_hint("ssl-mode=DISABLED")
-                }
-                failed if is_about_tls(failed) => {
-                    why = format!("TLS failed: {why}");
-                    tls::refused_hint("ssl-ca")
-                }
-                other => hint(other).to_owned(),
-            };
-            SqlError::Connect { server: self.name.clone(), why, hint }
-        })
+        let conn = Trust::dial(self.trust.as_ref(), &self.name, || self.dial_as_user())?;
+        Trust::check(self.trust.as_ref(), &self.name, &self.peers)?;
+        Ok(conn)
     }
 
     fn data_directory(link: &mut Conn) -> Option<PathBuf> {
@@ -296,6 +320,8 @@ fn usual(opts: OptsBuilder) -> OptsBuilder {
 mod tests {
     use std::io::Write;
 
+    use blockstone_base::hint::Hint as _;
+
     use super::*;
 
     /// Returns the error of connecting to a server that sends `answer` and closes.
@@ -307,7 +333,7 @@ mod tests {
             stream.write_all(answer).unwrap();
         });
         let address = Address::parse(&format!("//me@127.0.0.1:{port}")).unwrap();
-        let error = address.connect().map(drop).unwrap_err().to_string();
+        let error = address.connect().map(drop).unwrap_err().told();
         server.join().unwrap();
         error
     }
@@ -316,7 +342,7 @@ mod tests {
     fn a_server_that_cannot_be_reached_is_named_in_plain_words() {
         let closed = Address::parse("//me@127.0.0.1:1").unwrap().connect().map(drop);
         let errors = [
-            closed.unwrap_err().to_string(),
+            closed.unwrap_err().told(),
             refused_by(b""),
             refused_by(b"HTTP/1.1 400 Bad Request\r\n\r\n"),
         ];

@@ -17,7 +17,7 @@ use crate::sql::kernel::SampledThreads;
 use crate::sql::processes::{Processes, SESSION};
 use crate::sql::session::COUNTED_BY_SESSIONS;
 use crate::sql::waits::SampledWaits;
-use crate::sql::{Member, Seen, Watcher};
+use crate::sql::{CounterValues, Member, Watcher};
 use crate::target::Description;
 use crate::unmeasured::{Missing, absent, some};
 
@@ -105,9 +105,9 @@ pub fn role(name: &str) -> &str {
 }
 
 impl Watcher for Counters {
-    fn look(&mut self, sessions: &[Member], exact: bool) -> Result<Seen, SqlError> {
+    fn look(&mut self, sessions: &[Member], exact: bool) -> Result<CounterValues, SqlError> {
         let values = status(&mut self.link)?;
-        let mut seen = Seen::default();
+        let mut seen = CounterValues::default();
         for (column, name) in STATISTICS {
             seen.statistics.extend(values.get(name).map(|value| (column, *value)));
         }

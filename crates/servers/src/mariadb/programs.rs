@@ -7,7 +7,8 @@ use mysql::OptsBuilder;
 
 use super::Address;
 use crate::family::{Family, IoRefused, OptionValue, Settings, TargetOption};
-use crate::spec::{Io, TargetSpec};
+use crate::options::Io;
+use crate::spec::TargetSpec;
 use crate::sql::error::SqlError;
 use crate::sql::private::Recipe;
 use crate::sql::scratch::{self, Home, Server};
@@ -76,7 +77,7 @@ impl Recipe for Programs {
     fn start(&self, spec: &TargetSpec, home: &Home) -> Result<Server, SqlError> {
         // Relative to the working directory, which is held open: a path could be redirected.
         let data = "--datadir=./data".to_owned();
-        let page = format!("--innodb-page-size={}", spec.block.get());
+        let page = format!("--innodb-page-size={}", spec.options.block_bytes.get());
         let plain = [
             "--no-defaults",
             "--auth-root-authentication-method=normal",
@@ -96,7 +97,7 @@ impl Recipe for Programs {
             // Relative to the data directory, because socket addresses must be short.
             format!("--socket=../{SOCKET}"),
             format!("--init-file=../{PASSWORD}"),
-            format!("--innodb-buffer-pool-size={}", spec.cache.get()),
+            format!("--innodb-buffer-pool-size={}", spec.options.cache_bytes.get()),
             format!("--max-connections={}", spec.sessions + MORE_CONNECTIONS),
         ]);
         arguments.extend(WAITS_SAMPLED.map(str::to_owned));

@@ -28,6 +28,7 @@ use crate::sql::Member;
 use crate::sql::error::SqlError;
 use crate::sql::host::ServerAddress;
 use crate::sql::processes::SESSION as CLIENT;
+use crate::sql::trust::Trust;
 use crate::unmeasured::Missing;
 use link::Link;
 use sample::Sample;
@@ -40,7 +41,16 @@ const SESSIONS: &str = "SELECT TID AS blockstone_watch, 'one_connection', ID
     FROM information_schema.PROCESSLIST WHERE TID > 0 AND COMMAND <> 'Daemon'";
 
 pub fn open(rest: &str) -> Result<Box<dyn Monitor>, SqlError> {
-    let address = Address::parse(rest)?.named(APPLICATION);
+    open_at(Address::parse(rest)?)
+}
+
+/// Connects to a server that was found on this machine, without a password.
+pub fn open_trusted(rest: &str, trust: Trust) -> Result<Box<dyn Monitor>, SqlError> {
+    open_at(Address::trusted(rest, trust)?)
+}
+
+fn open_at(address: Address) -> Result<Box<dyn Monitor>, SqlError> {
+    let address = address.named(APPLICATION);
     let link = address.within_limit(|| Link::open(&address))?;
     let monitor = Mariadb {
         address: address.clone(),

@@ -28,6 +28,7 @@ use crate::sql::Member;
 use crate::sql::error::SqlError;
 use crate::sql::host::ServerAddress;
 use crate::sql::processes::SESSION as CLIENT;
+use crate::sql::trust::Trust;
 use crate::unmeasured::Missing;
 use link::{Link, Query};
 use sample::Sample;
@@ -55,7 +56,15 @@ fn connect(address: &Address) -> Result<(Link, Queries), SqlError> {
 }
 
 pub fn open(rest: &str) -> Result<Box<dyn Monitor>, SqlError> {
-    let mut address = Address::parse(rest)?;
+    open_at(Address::parse(rest)?)
+}
+
+/// Connects to a server that was found on this machine, without a password.
+pub fn open_trusted(rest: &str, trust: Trust) -> Result<Box<dyn Monitor>, SqlError> {
+    open_at(Address::trusted(rest, trust)?)
+}
+
+fn open_at(mut address: Address) -> Result<Box<dyn Monitor>, SqlError> {
     address.config.application_name(APPLICATION);
     let (link, queries) = connect(&address)?;
     let monitor = Postgres {

@@ -14,10 +14,10 @@ const SESSIONS_MAX: usize = 200;
 
 /// Sessions by the database's number.
 #[derive(Debug, Default)]
-pub struct Recent(BTreeMap<u32, Seen>);
+pub struct Recent(BTreeMap<u32, RecentSession>);
 
 #[derive(Debug)]
-struct Seen {
+struct RecentSession {
     member: Option<Member>,
     left: u32,
 }
@@ -26,7 +26,7 @@ impl Recent {
     /// Records that session `number`, which is `member` in the operating system, is working.
     pub fn works(&mut self, number: u32, member: Option<Member>) {
         if self.0.len() < SESSIONS_MAX || self.0.contains_key(&number) {
-            self.0.insert(number, Seen { member, left: LOOKS });
+            self.0.insert(number, RecentSession { member, left: LOOKS });
         }
     }
 

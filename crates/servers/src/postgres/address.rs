@@ -20,6 +20,7 @@ use crate::sql::host::{NAME_HINT, ServerAddress, resolve, without_password};
 use crate::sql::parameters::{self, Taken};
 use crate::sql::password;
 use crate::sql::tls::{self, Mode, Tls};
+use crate::sql::trust::Trust;
 
 /// The comment that marks a schema as created by a run.
 pub const MARK: &str = "made by blockstone run; may be removed";
@@ -52,6 +53,8 @@ pub struct Address {
     pub plain_will_do: bool,
     /// The reason why an existing list of passwords was not read.
     pub unread: Option<String>,
+    /// For a server that was found and not named: who must be at the other end.
+    pub trust: Option<Trust>,
 }
 
 /// Returns the TLS options from the address, otherwise the environment, otherwise libpq's usual
@@ -168,15 +171,78 @@ fn is_no_answer(error: &postgres::Error) -> bool {
 }
 
 impl Address {
+    /// Parses the address of a server that was found on this machine. No password is looked for.
+    pub fn trusted(rest: &str, trust: Trust) -> Result<Self, SqlError> {
+        Ok(Self { trust: Some(trust), ..Self::parsed(rest, |_| None)? })
+    }
+
     fn password_hint(&self) -> String {
         self.unread.as_ref().map_or(PASSWORDS.to_owned(), |why| format!("{PASSWORDS}; {why}"))
     }
-}
 
-impl ServerAddress for Address {
-    type Connection = Client;
+    /// Connects, without sending anything but what begins a session.
+    fn dial_as_user(&self) -> Result<Client, SqlError> {
+        const OTHERWISE: &str = "check that the server is running and listens there; see \
+                                 listen_addresses and port";
+        let hints = [
+            (SqlState::INVALID_PASSWORD, PASSWORDS),
+            (
+                SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+                "see pg_hba.conf of the server: it must allow this user from here",
+            ),
+            (
+                SqlState::TOO_MANY_CONNECTIONS,
+                "raise max_connections of the server, or ask for fewer sessions",
+            ),
+            (
+                SqlState::INVALID_CATALOG_NAME,
+                "name a database that exists: postgres://user@host/database",
+            ),
+            (
+                SqlState::CANNOT_CONNECT_NOW,
+                "the server starts, stops or recovers; wait until it is ready",
+            ),
+        ];
+        let connect = |connector: &Connector| {
+            let closing = Arc::default();
+            let connector = Connector { closing: Arc::clone(&closing), ..connector.clone() };
+            self.config.connect(connector).map(|driver| Client::new(driver, closing))
+        };
+        let mut connected = connect(&self.tls);
+        if self.plain_will_do && connected.as_ref().is_err_and(is_about_tls) {
+            connected = connect(&Connector::plain());
+        }
+        connected.map_err(|error| {
+            let known = hints.into_iter().find(|(code, _)| error.code() == Some(code));
+            let (why, hint) = match known {
+                Some((_, PASSWORDS)) => (error.said(), self.password_hint()),
+                Some((_, hint)) => (error.said(), hint.to_owned()),
+                None if error.said() == NO_PASSWORD => {
+                    ("the server asks for a password".to_owned(), self.password_hint())
+                }
+                None if matches!(disagreed(&error), Some(Disagreed::NotOffered)) => {
+                    ("it does not offer TLS".to_owned(), tls::missing_hint("sslmode=disable"))
+                }
+                None if is_about_tls(&error) => {
+                    let why = format!("TLS failed: {}", error.said());
+                    (why, tls::refused_hint("sslrootcert"))
+                }
+                None if is_no_answer(&error) => (
+                    format!("what listens there does not answer as PostgreSQL ({})", error.said()),
+                    "check host and port, and that they are those of a PostgreSQL server"
+                        .to_owned(),
+                ),
+                None => (error.said(), OTHERWISE.to_owned()),
+            };
+            SqlError::Connect { server: self.name.clone(), why, hint }
+        })
+    }
 
-    fn parse(rest: &str) -> Result<Self, SqlError> {
+    /// Parses the part after the scheme. `secret` adds a password, and returns why it could not.
+    fn parsed(
+        rest: &str,
+        secret: impl FnOnce(&mut Config) -> Option<String>,
+    ) -> Result<Self, SqlError> {
         let text = format!("postgres:{rest}");
         let refuse = |why: String| SqlError::Address {
             address: without_password(&text),
@@ -219,7 +285,7 @@ impl ServerAddress for Address {
                 }
             }
         }
-        let unread = add_password(&mut config);
+        let unread = secret(&mut config);
         let wanted = wanted_tls(&taken, local).map_err(refuse)?;
         let over_network = !config.get_hostaddrs().is_empty();
         let client = if over_network { wanted.client() } else { Ok(None) };
@@ -243,7 +309,15 @@ impl ServerAddress for Address {
         config.connect_timeout(PATIENCE).tcp_user_timeout(SILENCE).application_name("blockstone");
         let mode = if over_network { wanted.mode } else { Mode::Disable };
         let (name, secured) = (without_password(&text), Tls { mode, ..wanted });
-        Ok(Self { name, config, local, tls, secured, plain_will_do, unread })
+        Ok(Self { name, config, local, tls, secured, plain_will_do, unread, trust: None })
+    }
+}
+
+impl ServerAddress for Address {
+    type Connection = Client;
+
+    fn parse(rest: &str) -> Result<Self, SqlError> {
+        Self::parsed(rest, add_password)
     }
 
     fn name(&self) -> &str {
@@ -268,64 +342,11 @@ impl ServerAddress for Address {
     }
 
     fn dial(&self) -> Result<Client, SqlError> {
-        const OTHERWISE: &str = "check that the server is running and listens there; see \
-                                 listen_addresses and port";
-        let hints = [
-            (SqlState::INVALID_PASSWORD, PASSWORDS),
-            (
-                SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
-                "see pg_hba.conf of the server: it must allow this user from here",
-            ),
-            (
-                SqlState::TOO_MANY_CONNECTIONS,
-                "raise max_connections of the server, or ask for fewer sessions",
-            ),
-            (
-                SqlState::INVALID_CATALOG_NAME,
-                "name a database that exists: postgres://user@host/database",
-            ),
-            (
-                SqlState::CANNOT_CONNECT_NOW,
-                "the server starts, stops or recovers; wait until it is ready",
-            ),
-        ];
-        let connect = |connector: &Connector| {
-            let closing = Arc::default();
-            let connector = Connector { closing: Arc::clone(&closing), ..connector.clone() };
-            self.config.connect(connector).map(|driver| Client::new(driver, closing))
-        };
-        let mut connected = connect(&self.tls);
-        if self.plain_will_do && connected.as_ref().is_err_and(is_about_tls) {
-            connected = connect(&Connector::plain());
-        }
-        let connected = connected.and_then(|mut client| {
-            client.batch_execute(OWN_NAMES_ONLY)?;
-            Ok(client)
-        });
-        connected.map_err(|error| {
-            let known = hints.into_iter().find(|(code, _)| error.code() == Some(code));
-            let (why, hint) = match known {
-                Some((_, PASSWORDS)) => (error.said(), self.password_hint()),
-                Some((_, hint)) => (error.said(), hint.to_owned()),
-                None if error.said() == NO_PASSWORD => {
-                    ("the server asks for a password".to_owned(), self.password_hint())
-                }
-                None if matches!(disagreed(&error), Some(Disagreed::NotOffered)) => {
-                    ("it does not offer TLS".to_owned(), tls::missing_hint("sslmode=disable"))
-                }
-                None if is_about_tls(&error) => {
-                    let why = format!("TLS failed: {}", error.said());
-                    (why, tls::refused_hint("sslrootcert"))
-                }
-                None if is_no_answer(&error) => (
-                    format!("what listens there does not answer as PostgreSQL ({})", error.said()),
-                    "check host and port, and that they are those of a PostgreSQL server"
-                        .to_owned(),
-                ),
-                None => (error.said(), OTHERWISE.to_owned()),
-            };
-            SqlError::Connect { server: self.name.clone(), why, hint }
-        })
+        let mut client = Trust::dial(self.trust.as_ref(), &self.name, || self.dial_as_user())?;
+        Trust::check(self.trust.as_ref(), &self.name, &self.peers())?;
+        let set = client.batch_execute(OWN_NAMES_ONLY);
+        set.during("set up the session")?;
+        Ok(client)
     }
 
     fn data_directory(link: &mut Client) -> Option<PathBuf> {
@@ -365,6 +386,8 @@ impl ServerAddress for Address {
 mod tests {
     use std::io::{Read, Write};
 
+    use blockstone_base::hint::Hint as _;
+
     use super::*;
 
     #[test]
@@ -374,14 +397,14 @@ mod tests {
         assert_eq!(address.config.get_dbname(), Some("bench"));
         assert!(Address::parse("//me@localhost/bench").unwrap().local);
         for wrong in ["//me@h:port/d", "//me@127.0.0.1/d?sslmode=verify-some"] {
-            let error = Address::parse(wrong).unwrap_err().to_string();
+            let error = Address::parse(wrong).unwrap_err().told();
             assert!(error.contains("\nhint: "), "{error}");
         }
         for no_url in ["foo", "", "/etc/passwd", "host=/run user=me"] {
-            let error = Address::parse(no_url).unwrap_err().to_string();
+            let error = Address::parse(no_url).unwrap_err().told();
             assert!(error.contains("`//` must follow") && !error.contains("EOF"), "{error}");
         }
-        let error = Address::parse("//me@no-such-host.invalid/d").unwrap_err().to_string();
+        let error = Address::parse("//me@no-such-host.invalid/d").unwrap_err().told();
         assert!(error.contains("no-such-host.invalid cannot be resolved"), "{error}");
     }
 
@@ -397,7 +420,7 @@ mod tests {
             }
         });
         let address = Address::parse(&format!("//me@127.0.0.1:{port}/d")).unwrap();
-        address.connect().map(drop).unwrap_err().to_string()
+        address.connect().map(drop).unwrap_err().told()
     }
 
     #[test]
@@ -411,7 +434,7 @@ mod tests {
             );
         }
         let closed = Address::parse("//me@127.0.0.1:1/d").unwrap().connect().map(drop);
-        let error = closed.unwrap_err().to_string();
+        let error = closed.unwrap_err().told();
         assert!(error.contains("refused") && error.contains("is running"), "{error}");
     }
 }

@@ -11,7 +11,8 @@ use postgres::config::SslMode;
 use super::address::Address;
 use super::tls::Connector;
 use crate::family::{IoRefused, Settings};
-use crate::spec::{Io, TargetSpec};
+use crate::options::Io;
+use crate::spec::TargetSpec;
 use crate::sql::error::SqlError;
 use crate::sql::private::Recipe;
 use crate::sql::scratch::{self, Home, Server};
@@ -107,7 +108,7 @@ impl Recipe for Cluster {
         // Relative to the data directory, because socket addresses must be short.
         set("unix_socket_directories", "..");
         set("unix_socket_permissions", "0700");
-        set("shared_buffers", &format!("{}kB", (spec.cache.get() / 1024).max(128)));
+        set("shared_buffers", &format!("{}kB", (spec.options.cache_bytes.get() / 1024).max(128)));
         set("max_connections", &(spec.sessions + MORE_CONNECTIONS).to_string());
         for (name, value) in &spec.settings {
             set(name, value);
@@ -126,6 +127,15 @@ impl Recipe for Cluster {
         let name = format!("postgres:{SCRATCH}");
         let tls = Connector::plain();
         let secured = Tls { mode: Mode::Disable, roots: None, identity: None };
-        Address { name, config, local: true, tls, secured, plain_will_do: false, unread: None }
+        Address {
+            name,
+            config,
+            local: true,
+            tls,
+            secured,
+            plain_will_do: false,
+            unread: None,
+            trust: None,
+        }
     }
 }

@@ -15,7 +15,7 @@ use crate::sql::error::{During, SqlError};
 use crate::sql::processes::{Processes, SESSION};
 use crate::sql::session::COUNTED_BY_SESSIONS;
 use crate::sql::waits::SampledWaits;
-use crate::sql::{Member, Seen, Watcher};
+use crate::sql::{CounterValues, Member, Watcher};
 use crate::target::Description;
 use crate::unmeasured::{Missing, absent, some};
 
@@ -105,14 +105,14 @@ impl Counters {
 }
 
 impl Watcher for Counters {
-    fn look(&mut self, sessions: &[Member], exact: bool) -> Result<Seen, SqlError> {
+    fn look(&mut self, sessions: &[Member], exact: bool) -> Result<CounterValues, SqlError> {
         let statements = self.prepare()?;
-        let [waits, rest @ ..] = statements.as_slice() else { return Ok(Seen::default()) };
+        let [waits, rest @ ..] = statements.as_slice() else { return Ok(CounterValues::default()) };
         let (plain, io) = match form(IO, self.version) {
             Some(_) => rest.split_at(rest.len() - 1),
             None => (rest, &[][..]),
         };
-        let mut seen = Seen::default();
+        let mut seen = CounterValues::default();
         for one in plain {
             let row = self.link.query_one(one, &[]).during(READ_COUNTERS)?;
             seen.statistics.extend(statistics(&row));

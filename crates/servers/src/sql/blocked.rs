@@ -15,7 +15,7 @@ const LEAST_NS: u64 = 20_000;
 
 /// A part of a transaction, by what it can wait for.
 #[derive(Clone, Copy, Debug)]
-pub enum Part {
+pub enum TransactionStep {
     /// Waits for the writer: one session writes at a time.
     Begin,
     Statement,
@@ -30,7 +30,7 @@ const EVENTS: [&str; 5] =
 /// Events at the end of the list that only bulk writes have.
 const OF_COPIES: usize = 2;
 
-/// Number and time of the waits of all sessions, for each [`Part`].
+/// Number and time of the waits of all sessions, for each [`TransactionStep`].
 #[derive(Debug, Default)]
 pub struct Blocked([(AtomicU64, AtomicU64); EVENTS.len()]);
 
@@ -62,7 +62,12 @@ impl Stopwatch {
 
     /// Runs `work`, and adds to `blocked` the time it was off the processor without waiting for
     /// one.
-    pub fn timed<T>(&mut self, blocked: &Blocked, part: Part, work: impl FnOnce() -> T) -> T {
+    pub fn timed<T>(
+        &mut self,
+        blocked: &Blocked,
+        part: TransactionStep,
+        work: impl FnOnce() -> T,
+    ) -> T {
         let (started, cpu_ns) = (Instant::now(), thread_cpu_ns());
         let done = work();
         let cpu_ns = thread_cpu_ns() - cpu_ns;
@@ -99,15 +104,15 @@ mod tests {
     fn time_asleep_is_blocked_and_time_at_work_is_not() {
         let blocked = Blocked::default();
         let mut watch = Stopwatch::start();
-        watch.timed(&blocked, Part::Commit, || thread::sleep(Duration::from_millis(30)));
-        watch.timed(&blocked, Part::Statement, || {
+        watch.timed(&blocked, TransactionStep::Commit, || thread::sleep(Duration::from_millis(30)));
+        watch.timed(&blocked, TransactionStep::Statement, || {
             let until = thread_cpu_ns() + 20_000_000;
             while thread_cpu_ns() < until {}
         });
-        let of = |part: Part| blocked.0[part as usize].1.load(Ordering::Relaxed);
-        assert!(of(Part::Commit) > 20_000_000, "{blocked:?}");
-        assert!(of(Part::Statement) < 10_000_000, "{blocked:?}");
-        assert_eq!(of(Part::Begin), 0);
+        let of = |part: TransactionStep| blocked.0[part as usize].1.load(Ordering::Relaxed);
+        assert!(of(TransactionStep::Commit) > 20_000_000, "{blocked:?}");
+        assert!(of(TransactionStep::Statement) < 10_000_000, "{blocked:?}");
+        assert_eq!(of(TransactionStep::Begin), 0);
         let objects: Vec<_> = blocked.readings(false).map(|row| row.object).collect();
         assert_eq!(objects, ["session/Lock/writer", "session/IO/file read", "session/commit"]);
         assert_eq!(blocked.readings(true).count(), EVENTS.len());

@@ -39,7 +39,7 @@ impl Border {
         Self(Some(Arc::new(Server { name: name.to_owned(), peers })))
     }
 
-    /// Runs `work`, which calls a driver. If it panics or takes more than [`MOST`] of memory, this
+    /// Runs `work`, which calls a driver. If `work` panics or takes more memory than [`MOST`], this
     /// fails and closes all connections to the server.
     pub fn cross<T, E: From<SqlError>>(&self, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         let Some(server) = &self.0 else { return work() };
@@ -139,13 +139,15 @@ pub fn without_panics<T>(work: impl FnOnce() -> T) -> Result<T, SqlError> {
 
 #[cfg(test)]
 mod tests {
+    use blockstone_base::hint::Hint as _;
+
     use super::*;
 
     #[test]
     fn a_panic_elsewhere_is_an_error_and_one_of_our_own_goes_on() {
         let border = Border::of("mysql://h", Vec::new());
         let foreign = || -> Result<u32, SqlError> { Ok(mysql::from_value(mysql::Value::NULL)) };
-        let error = border.cross(foreign).unwrap_err().to_string();
+        let error = border.cross(foreign).unwrap_err().told();
         assert!(error.starts_with("use mysql://h: the driver cannot read"), "{error}");
         assert!(error.contains("(mysql_common-") && error.contains("\nhint: "), "{error}");
         let own = || border.cross(|| -> Result<(), SqlError> { panic!("on purpose") });
@@ -156,7 +158,7 @@ mod tests {
             let thread = std::thread::spawn(|| mysql::from_value::<u32>(mysql::Value::NULL));
             thread.join().unwrap_or_else(|panic| resume_unwind(panic))
         };
-        let error = without_panics(joined).unwrap_err().to_string();
+        let error = without_panics(joined).unwrap_err().told();
         assert!(error.contains("(mysql_common-"), "{error}");
     }
 }

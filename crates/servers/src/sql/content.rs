@@ -32,6 +32,14 @@ pub struct Content {
     changed: usize,
 }
 
+/// A row as it is loaded.
+pub struct ContentRow {
+    pub place: u64,
+    pub key: u64,
+    /// All columns, then the ballast.
+    pub bytes: Vec<u8>,
+}
+
 impl Content {
     pub fn new(spec: &TargetSpec) -> Self {
         Self {
@@ -107,20 +115,19 @@ impl Content {
             .collect()
     }
 
-    /// Returns the rows of `chunk`: place and key, and the bytes of all columns followed by
-    /// `ballast`.
+    /// Returns the rows of `chunk`, each with `ballast` bytes more.
     pub fn rows_of<'a>(
         &'a self,
         chunk: &Chunk,
         ballast: usize,
-    ) -> impl Iterator<Item = (u64, u64, Vec<u8>)> + 'a {
+    ) -> impl Iterator<Item = ContentRow> + 'a {
         let Chunk { schema, table, first, rows } = *chunk;
         let order = Permutation::new(self.rows(table), rng::mix(self.seed ^ u64::from(schema)));
         (first..first + rows).map(move |place| {
             let mut bytes = vec![0; ROW_BYTES + ballast];
             let name = u64::from(schema) << 1 | u64::from(table == Table::Scan);
             self.write(rng::mix(self.seed ^ rng::mix(name)) ^ rng::mix(place), &mut bytes);
-            (place, order.origin(place), bytes)
+            ContentRow { place, key: order.origin(place), bytes }
         })
     }
 
@@ -176,7 +183,7 @@ mod tests {
         let content = content(1.0);
         let mut keys = HashSet::new();
         for chunk in content.chunks(33) {
-            for (place, key, _) in content.rows_of(&chunk, 0) {
+            for ContentRow { place, key, .. } in content.rows_of(&chunk, 0) {
                 assert!(key < content.rows(chunk.table) && place >= chunk.first);
                 assert!(keys.insert((chunk.schema, chunk.table == Table::Scan, key)));
             }
@@ -188,7 +195,7 @@ mod tests {
     fn rows_differ_and_the_asked_part_of_them_is_random() {
         let chunk = Chunk { schema: 0, table: Table::Rows, first: 0, rows: 2 };
         let content = content(0.25);
-        let rows: Vec<_> = content.rows_of(&chunk, 64).map(|(_, _, bytes)| bytes).collect();
+        let rows: Vec<_> = content.rows_of(&chunk, 64).map(|row| row.bytes).collect();
         assert_ne!(rows[0][..32], rows[1][..32]);
         assert_eq!(rows[0].len(), ROW_BYTES + 64);
         assert!(rows[0][32..128].iter().all(|&byte| byte == b'X'));

@@ -2,52 +2,57 @@
 
 use std::path::PathBuf;
 
+use blockstone_base::hint::Hint;
 use blockstone_sys::page_cache::PageCacheError;
 
 /// The schema for everything that a run creates on a server.
 pub const SCHEMA: &str = "blockstone";
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Hint)]
 pub enum SqlError {
     #[error(transparent)]
+    #[hint(transparent)]
     PageCache(#[from] PageCacheError),
-    #[error("use target `{address}`: {why}\nhint: {hint}")]
+    #[error("use target `{address}`: {why}")]
+    #[hint("{hint}")]
     Address {
         /// The address as given, without its password.
         address: String,
         why: String,
         hint: &'static str,
     },
-    #[error("read the password in {}: {why}\nhint: {hint}", path.display())]
+    #[error("read the password in {}: {why}", path.display())]
+    #[hint("{hint}")]
     Password { path: PathBuf, why: String, hint: &'static str },
-    #[error("connect to {server}: {why}\nhint: {hint}")]
+    #[error("connect to {server}: {why}")]
+    #[hint("{hint}")]
     Connect { server: String, why: String, hint: String },
-    #[error(
-        "use {server}: it accepted the connection and did not answer within {seconds} s\n\
-         hint: check that what listens there is the database, and whether it is overloaded"
-    )]
+    #[error("use {server}: it accepted the connection and did not answer within {seconds} s")]
+    #[hint("check that what listens there is the database, and whether it is overloaded")]
     Silent { server: String, seconds: u64 },
-    #[error("use {server}: {why}\nhint: {hint}")]
+    #[error("use {server}: {why}")]
+    #[hint("{hint}")]
     Unsuitable { server: String, why: String, hint: String },
-    #[error("{what}: {why}\nhint: {hint}")]
+    #[error("{what}: {why}")]
+    #[hint("{hint}")]
     Statement { what: String, why: String, hint: String },
-    #[error(
-        "load {table}: {rows} rows lie in {pages} pages, not one per page\n\
-         hint: please report it, with the version of the database"
-    )]
+    #[error("load {table}: {rows} rows lie in {pages} pages, not one per page")]
+    #[hint("please report it, with the version of the database")]
     Layout { table: String, rows: u64, pages: u64 },
-    #[error("{what}: {why}\nhint: {hint}")]
+    #[error("{what}: {why}")]
+    #[hint("{hint}")]
     Program { what: String, why: String, hint: String },
-    #[error("{what} {}: {source}\nhint: {hint}", path.display())]
+    #[error("{what} {}: {source}", path.display())]
+    #[hint("{hint}")]
     File { what: &'static str, path: PathBuf, source: std::io::Error, hint: &'static str },
     #[error(
-        "read the keys of {}: the keys of the sample take more than {} of memory\n\
-         hint: allow more with --memory, or take less with --percent",
-        .0.table,
-        blockstone_base::units::Bytes(.0.limit)
+        "read the keys of {}: the keys of the sample take more than {} of memory",
+        .0.table, blockstone_base::units::Bytes(.0.limit)
     )]
+    #[hint("allow more with --memory, or take less with --percent")]
     Memory(#[from] blockstone_subset::MemoryError),
-    #[error("load: interrupted\nhint: what was loaded is incomplete and is not used")]
+    #[error("load: interrupted")]
+    #[hint("what was loaded is incomplete and is not used")]
     Interrupted,
 }
 
@@ -89,7 +94,8 @@ pub trait DriverError {
     /// Whether the database rolled the transaction back to resolve a conflict.
     fn is_conflict(&self) -> bool;
 
-    /// Whether the statement was cancelled.
+    /// Whether the statement ended as one does that is cancelled: by the server's answer, or with
+    /// its connection.
     fn is_cancelled(&self) -> bool;
 }
 

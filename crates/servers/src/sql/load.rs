@@ -1,4 +1,4 @@
-//! Loads the tables: several loaders take one chunk after the other, and report progress.
+//! Loads the tables: several loaders each take one chunk after another, and report progress.
 
 use std::io;
 use std::ops::ControlFlow;

@@ -32,7 +32,7 @@ pub fn read_for(address: &str, path: &Path) -> Result<(), SqlError> {
     let bytes = secret::read(path, PASSWORD_MAX, Owner::Trusted)
         .map_err(|error| refused(error.to_string(), "chmod 600 it; its owner is you or root"))?;
     let text = String::from_utf8(bytes);
-    let text = text.map_err(|_| refused("it is no text".to_owned(), "write it in UTF-8"))?;
+    let text = text.map_err(|_| refused("it is not text".to_owned(), "write it in UTF-8"))?;
     let line = text.lines().next().unwrap_or_default();
     if line.is_empty() {
         return Err(refused("its first line is empty".to_owned(), "write the password there"));

@@ -49,7 +49,7 @@ impl<A: ServerAddress> PrivateServer<A> {
         let recipe = R::find(spec)?;
         let home = Home::make(&spec.first_place(), recipe.program(), R::USERS)?;
         let bound = |most| PageCacheBound::create(Path::new("/"), most).map_err(SqlError::from);
-        let page_cache = spec.page_cache.map(bound).transpose()?;
+        let page_cache = spec.options.page_cache_bytes.map(bound).transpose()?;
         let started = recipe.start(spec, &home).and_then(|mut server| {
             let join = |pid| page_cache.as_ref().map_or(Ok(()), |bound| bound.add(pid));
             join(server.pid())?;

@@ -331,6 +331,8 @@ fn telling_lines(text: &str) -> String {
 mod tests {
     use std::fs;
 
+    use blockstone_base::hint::Hint as _;
+
     use super::*;
 
     #[test]
@@ -344,7 +346,7 @@ mod tests {
         let pattern = format!("{}/*/bin", dir.path().display());
         let found = find("initdb", None, &["/nowhere/*/bin", &pattern]).unwrap();
         assert_eq!(found, dir.path().join("15/bin/initdb"));
-        let error = find("initdb", Some(dir.path()), &[]).unwrap_err().to_string();
+        let error = find("initdb", Some(dir.path()), &[]).unwrap_err().told();
         assert!(error.contains("it is not in") && error.contains("\nhint: "), "{error}");
     }
 

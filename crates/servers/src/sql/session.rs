@@ -9,7 +9,7 @@ use std::time::Instant;
 use blockstone_base::histogram::SharedHistogram;
 use parking_lot::Mutex;
 
-use super::blocked::{Blocked, Part, Stopwatch};
+use super::blocked::{Blocked, Stopwatch, TransactionStep};
 use super::border::Border;
 use super::content::Content;
 use super::error::SqlError;
@@ -86,7 +86,8 @@ impl<L: Link> SqlSession<L> {
         for _ in 0..ATTEMPTS_MAX {
             match attempt(self) {
                 Ok(executed) => return Ok(executed),
-                // The connection is closed next, which rolls back.
+                // The connection is closed next, which rolls back. A server that is busy may close
+                // it first.
                 Err(Trouble::Cancelled(_)) if self.is_to_end() => return Ok(Executed::default()),
                 Err(Trouble::Cancelled(error) | Trouble::Failed(error)) => return Err(error),
                 Err(Trouble::Again) => self.border.cross(|| self.link.roll_back())?,
@@ -110,18 +111,19 @@ impl<L: Link> SqlSession<L> {
     fn attempt(&mut self, operation: &Operation) -> Result<Executed, Trouble> {
         match *operation {
             Operation::Select { schema, first_key, rows } => {
-                let rows =
-                    self.part(Part::Statement, |link| link.select(schema, first_key, rows))?;
+                let rows = self.part(TransactionStep::Statement, |link| {
+                    link.select(schema, first_key, rows)
+                })?;
                 Ok(Executed { rows, commits: 0, ..Executed::default() })
             }
             Operation::Update { schema, first_key, rows } => {
-                self.part(Part::Begin, |link| link.begin(true))?;
+                self.part(TransactionStep::Begin, |link| link.begin(true))?;
                 let rows = self.update(schema, first_key, rows)?;
                 self.commit()?;
                 Ok(Executed { rows, commits: 1, ..Executed::default() })
             }
             Operation::Scan { schema } => {
-                let rows = self.part(Part::Statement, |link| link.scan(schema))?;
+                let rows = self.part(TransactionStep::Statement, |link| link.scan(schema))?;
                 Ok(Executed { rows, commits: 0, ..Executed::default() })
             }
         }
@@ -129,30 +131,33 @@ impl<L: Link> SqlSession<L> {
 
     fn attempt_all(&mut self, statements: &[Statement]) -> Result<Executed, Trouble> {
         let writes = statements.iter().any(Statement::writes);
-        self.part(Part::Begin, |link| link.begin(writes))?;
+        self.part(TransactionStep::Begin, |link| link.begin(writes))?;
         let mut rows = 0;
         for statement in statements {
             rows += match *statement {
-                Statement::Select { schema, first_key, rows } => {
-                    self.part(Part::Statement, |link| link.select(schema, first_key, rows))?
-                }
+                Statement::Select { schema, first_key, rows } => self
+                    .part(TransactionStep::Statement, |link| {
+                        link.select(schema, first_key, rows)
+                    })?,
                 Statement::Update { schema, key } => self.update(schema, key, 1)?,
                 Statement::Insert { schema, number } => {
                     let order = self.content.order(schema, number);
-                    self.part(Part::Statement, |link| link.insert_order(schema, number, &order))?
+                    self.part(TransactionStep::Statement, |link| {
+                        link.insert_order(schema, number, &order)
+                    })?
                 }
                 Statement::Orders { schema, first, count } => {
-                    self.part(Part::Statement, |link| link.orders(schema, first, count))?
+                    self.part(TransactionStep::Statement, |link| link.orders(schema, first, count))?
                 }
                 Statement::Delete { schema, number } => {
-                    self.part(Part::Statement, |link| link.delete_order(schema, number))?
+                    self.part(TransactionStep::Statement, |link| link.delete_order(schema, number))?
                 }
             };
         }
         if writes {
             self.commit()?;
         } else {
-            self.part(Part::Statement, L::commit)?;
+            self.part(TransactionStep::Statement, L::commit)?;
         }
         Ok(Executed { rows, commits: writes.into(), ..Executed::default() })
     }
@@ -161,20 +166,21 @@ impl<L: Link> SqlSession<L> {
         match *step {
             TableStep::Create { schema, table } => {
                 if !L::COMMITS_TABLES {
-                    self.part(Part::Begin, |link| link.begin(true))?;
+                    self.part(TransactionStep::Begin, |link| link.begin(true))?;
                 }
-                let made = self.part(Part::Copy, |link| link.create_table(schema, table))?;
+                let made =
+                    self.part(TransactionStep::Copy, |link| link.create_table(schema, table))?;
                 if !L::COMMITS_TABLES {
                     self.commit()?;
                 }
                 Ok(Executed { rows: made.rows, commits: 1, bytes: made.bytes })
             }
             TableStep::Flush { schema, table } => {
-                self.part(Part::Flush, |link| link.flush_table(schema, table))?;
+                self.part(TransactionStep::Flush, |link| link.flush_table(schema, table))?;
                 Ok(Executed::default())
             }
             TableStep::Drop { schema, table } => {
-                self.part(Part::Copy, |link| link.drop_table(schema, table))?;
+                self.part(TransactionStep::Copy, |link| link.drop_table(schema, table))?;
                 Ok(Executed::default())
             }
         }
@@ -183,13 +189,13 @@ impl<L: Link> SqlSession<L> {
     fn update(&mut self, schema: u32, first_key: u64, rows: u32) -> Result<u64, Trouble> {
         self.updates += 1;
         let change = self.content.change(self.index, self.updates);
-        self.part(Part::Statement, |link| link.update(schema, first_key, rows, &change))
+        self.part(TransactionStep::Statement, |link| link.update(schema, first_key, rows, &change))
     }
 
     /// Calls the database, and records the time blocked if that is measured here.
     fn part<T>(
         &mut self,
-        part: Part,
+        part: TransactionStep,
         call: impl FnOnce(&mut L) -> Result<T, Trouble>,
     ) -> Result<T, Trouble> {
         match &mut self.watch {
@@ -201,7 +207,7 @@ impl<L: Link> SqlSession<L> {
     /// Commits a transaction that wrote, and records its latency.
     fn commit(&mut self) -> Result<(), Trouble> {
         let started = Instant::now();
-        self.part(Part::Commit, L::commit)?;
+        self.part(TransactionStep::Commit, L::commit)?;
         let ns = started.elapsed().as_nanos() as u64;
         self.counts.commits.fetch_add(1, Ordering::Relaxed);
         self.counts.commit_ns.fetch_add(ns, Ordering::Relaxed);

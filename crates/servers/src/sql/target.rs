@@ -15,7 +15,7 @@ use super::border::Border;
 use super::content::Content;
 use super::session::{Counts, SqlSession};
 use super::watch::{Behind, Watch};
-use super::{Database, Link, Seen, load};
+use super::{CounterValues, Database, Link, load};
 use crate::spec::TargetSpec;
 use crate::target::{Description, Latencies, Progress, Target, TargetError, TargetSession};
 
@@ -59,14 +59,14 @@ impl<D: Database> SqlTarget<D> {
         }
     }
 
-    fn look(&self, exact: bool) -> Seen {
+    fn look(&self, exact: bool) -> CounterValues {
         let watch = self.watch.lock();
         watch.as_ref().map(|watch| watch.look(exact)).unwrap_or_default()
     }
 
     /// Returns the cells of `columns`: the counts of the sessions if they have the column,
     /// otherwise those of the database.
-    fn cells(&self, columns: &[Column], seen: &Seen) -> Vec<Cell> {
+    fn cells(&self, columns: &[Column], seen: &CounterValues) -> Vec<Cell> {
         let counted = |name: &str| {
             Some(match name {
                 "commits" => &self.counts.commits,

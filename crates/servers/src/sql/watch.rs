@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use super::border::Border;
 use super::error::SqlError;
 use super::session::Counts;
-use super::{Member, Seen, Watcher};
+use super::{CounterValues, Member, Watcher};
 
 /// Time limits of an exact look, and of one that need not be exact.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -25,7 +25,7 @@ pub struct Behind {
 }
 
 impl Watcher for Behind {
-    fn look(&mut self, sessions: &[Member], exact: bool) -> Result<Seen, SqlError> {
+    fn look(&mut self, sessions: &[Member], exact: bool) -> Result<CounterValues, SqlError> {
         self.border.cross(|| self.watcher.look(sessions, exact))
     }
 
@@ -45,11 +45,11 @@ pub struct Watch {
 struct Exchange {
     /// `None` once the watcher is to stop.
     ask: Option<SyncSender<bool>>,
-    seen: Receiver<Seen>,
+    seen: Receiver<CounterValues>,
     thread: Option<JoinHandle<()>>,
     /// Number of looks requested but not yet answered.
     owed: u32,
-    last: Seen,
+    last: CounterValues,
 }
 
 impl Watch {
@@ -76,13 +76,18 @@ impl Watch {
             }
         });
         let thread = thread.map_err(|error| SqlError::no_thread(&error))?;
-        let exchange =
-            Exchange { ask: Some(ask), seen, thread: Some(thread), owed: 0, last: Seen::default() };
+        let exchange = Exchange {
+            ask: Some(ask),
+            seen,
+            thread: Some(thread),
+            owed: 0,
+            last: CounterValues::default(),
+        };
         Ok(Self { exchange: Mutex::new(exchange) })
     }
 
     /// Returns a new look if `exact` or if it arrives soon; otherwise the last one.
-    pub fn look(&self, exact: bool) -> Seen {
+    pub fn look(&self, exact: bool) -> CounterValues {
         let mut exchange = self.exchange.lock();
         let until = Instant::now() + if exact { PATIENCE } else { HASTE };
         // A late answer is older than the request.
@@ -115,7 +120,7 @@ impl Exchange {
             match self.seen.recv_timeout(left) {
                 Ok(seen) => self.last = seen,
                 Err(RecvTimeoutError::Timeout) => return false,
-                Err(RecvTimeoutError::Disconnected) => self.last = Seen::default(),
+                Err(RecvTimeoutError::Disconnected) => self.last = CounterValues::default(),
             }
             self.owed -= 1;
         }
@@ -135,8 +140,8 @@ mod tests {
     struct Sampling(u64);
 
     impl Watcher for Sampling {
-        fn look(&mut self, _: &[Member], _: bool) -> Result<Seen, SqlError> {
-            Ok(Seen { statistics: vec![("commits", self.0)], readings: Vec::new() })
+        fn look(&mut self, _: &[Member], _: bool) -> Result<CounterValues, SqlError> {
+            Ok(CounterValues { statistics: vec![("commits", self.0)], readings: Vec::new() })
         }
 
         fn between(&mut self, _: &[Member]) -> Option<Duration> {
@@ -146,14 +151,14 @@ mod tests {
     }
 
     impl Watcher for Slow {
-        fn look(&mut self, _: &[Member], _: bool) -> Result<Seen, SqlError> {
+        fn look(&mut self, _: &[Member], _: bool) -> Result<CounterValues, SqlError> {
             thread::sleep(self.0);
             self.1 += 1;
-            Ok(Seen { statistics: vec![("commits", self.1)], readings: Vec::new() })
+            Ok(CounterValues { statistics: vec![("commits", self.1)], readings: Vec::new() })
         }
     }
 
-    fn count(seen: &Seen) -> u64 {
+    fn count(seen: &CounterValues) -> u64 {
         seen.statistics.first().map_or(0, |(_, count)| *count)
     }
 

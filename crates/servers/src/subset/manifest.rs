@@ -250,7 +250,7 @@ impl Manifest {
         for file in read.files.iter().map(|file| &file.file).chain(large) {
             let is_name = !file.is_empty() && !file.contains(['/', '\0']) && !file.starts_with('.');
             if !is_name {
-                return Err(format!("{file:?} is no name of a file"));
+                return Err(format!("{file:?} is not a name of a file"));
             }
         }
         let has = |table: usize| table < read.tables.len();
@@ -325,7 +325,7 @@ mod tests {
             rows: 0,
             bytes: 0,
         };
-        for (name, why) in [("../x", "no name"), (".x", "no name"), ("x", "is missing")] {
+        for (name, why) in [("../x", "not a name"), (".x", "not a name"), ("x", "is missing")] {
             one.files = vec![file(name)];
             assert!(refused(&one.text().unwrap()).contains(why), "{name}");
         }

@@ -177,7 +177,7 @@ impl<'a> PostgresSource<'a> {
 
     fn count_text(&self, table: usize) -> String {
         let parts = self.known.tables[table].parts.iter();
-        let part = |part: &catalogue::Part| {
+        let part = |part: &catalogue::TableRelation| {
             format!("(SELECT count(*) FROM ONLY {})", qualified(&part.schema, &part.name))
         };
         let counts: Vec<String> = ["0".to_owned()].into_iter().chain(parts.map(part)).collect();

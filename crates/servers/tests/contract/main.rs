@@ -4,6 +4,7 @@
 
 mod scans;
 
+use blockstone_base::hint::Hint as _;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,8 @@ use blockstone_base::database;
 use blockstone_base::units::Bytes;
 use blockstone_servers::registry::{self, ALL, Entry};
 use blockstone_servers::{
-    Io, Loading, Operation, Place, Statement, TableStep, Target, TargetError, TargetSpec,
+    DatabaseOptions, Io, Loading, Operation, Place, Statement, TableStep, Target, TargetError,
+    TargetSpec,
 };
 
 use scans::sessions_scan_as_the_registry_says;
@@ -34,7 +36,7 @@ fn spec(dir: &Path) -> TargetSpec {
         scan_rows: SCAN_ROWS,
         order_rows: ORDER_ROWS,
         sessions: 4,
-        cache: Bytes::mib(4),
+        options: DatabaseOptions { cache_bytes: Bytes::mib(4), ..DatabaseOptions::default() },
         seed: 3,
         ..TargetSpec::default()
     }
@@ -68,7 +70,9 @@ impl Subject {
         // s.
         let soon = ("deadlock_timeout".to_owned(), "20ms".to_owned());
         let settings = if self.name() == "postgres" { vec![soon] } else { Vec::new() };
-        TargetSpec { address, programs, settings, io: self.io, ..spec(dir) }
+        let mut spec = TargetSpec { address, programs, settings, ..spec(dir) };
+        spec.options.io = self.io;
+        spec
     }
 
     /// Runs `test` with the target, set up and loaded, and shuts it down.
@@ -310,7 +314,7 @@ fn transactions_that_meet_are_sent_again_until_they_are_done(subject: &Subject) 
 fn a_table_of_all_rows_is_made_flushed_and_dropped_again_and_again(subject: &Subject) {
     let copied = |spec: &mut TargetSpec| (spec.scan_rows, spec.copies) = (0, 2);
     subject.with_spec(copied, |name, target| {
-        let block = TargetSpec::default().block.get();
+        let block = DatabaseOptions::default().block_bytes.get();
         // InnoDB stores a second row next to each in its page; three rows of PostgreSQL fill a
         // page.
         let (rows, pages) = match name {
@@ -446,7 +450,7 @@ fn a_load_that_is_interrupted_says_so() {
 
 /// Returns the error for a spec that is rejected before anything is written.
 fn refused(entry: &Entry, spec: &TargetSpec) -> String {
-    let error = (entry.demand)(spec).unwrap_err().to_string();
+    let error = (entry.demand)(spec).unwrap_err().told();
     assert!(error.contains("\nhint: "), "{}: {error}", entry.name);
     error
 }
@@ -456,16 +460,20 @@ fn what_cannot_work_is_refused_before_anything_is_written() {
     let entry = registry::find("instance").unwrap();
     let spec = spec(Path::new("/nowhere"));
     let demand = (entry.demand)(&spec).unwrap();
-    let data = u64::from(SCHEMAS) * (ROWS + SCAN_ROWS) * spec.block.get();
+    let data = u64::from(SCHEMAS) * (ROWS + SCAN_ROWS) * spec.options.block_bytes.get();
     assert!(demand.places.iter().map(|bytes| bytes.get()).sum::<u64>() > data);
     let error = refused(entry, &TargetSpec { sessions: 100_000, ..spec.clone() });
     assert!(error.contains("cache"), "{error}");
-    let redundancy = blockstone_servers::Redundancy::High;
-    let error = refused(entry, &TargetSpec { redundancy, ..spec.clone() });
+    let with = |change: fn(&mut DatabaseOptions)| {
+        let mut spec = spec.clone();
+        change(&mut spec.options);
+        refused(entry, &spec)
+    };
+    let error = with(|options| options.redundancy = blockstone_servers::Redundancy::High);
     assert!(error.contains("high"), "{error}");
-    let error = refused(entry, &TargetSpec { block: Bytes(5000), ..spec.clone() });
+    let error = with(|options| options.block_bytes = Bytes(5000));
     assert!(error.contains("block"), "{error}");
-    let error = refused(entry, &TargetSpec { allocation_unit: Bytes::mib(3), ..spec });
+    let error = with(|options| options.allocation_unit_bytes = Bytes::mib(3));
     assert!(error.contains("allocation unit"), "{error}");
 }
 

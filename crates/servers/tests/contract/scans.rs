@@ -1,5 +1,6 @@
 //! Scans of sessions: as the registry declares, and until they are cancelled.
 
+use blockstone_base::hint::Hint as _;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -38,7 +39,7 @@ pub fn sessions_scan_as_the_registry_says(subject: &Subject) {
             let direct = all.iter().find(|of| of.name == database::DIRECT_READ).unwrap();
             assert_eq!(direct.histogram.count(), SCAN_ROWS / 4, "{name}: every read is timed");
         } else {
-            let text = set.unwrap_err().to_string();
+            let text = set.unwrap_err().told();
             assert!(text.contains("hint: "), "{name}: {text}");
         }
         is_cancelled(name, target);

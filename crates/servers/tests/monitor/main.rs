@@ -5,6 +5,7 @@
 mod server;
 mod tls;
 
+use blockstone_base::hint::Hint as _;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -509,7 +510,7 @@ fn a_server_that_came_back_is_watched_again(product: Product) {
     let mut monitor = monitor::open(&server.admin()).unwrap();
     let before = rows(look(monitor.as_mut()));
     server.kill();
-    let error = monitor.counters(&mut Vec::new()).unwrap_err().to_string();
+    let error = monitor.counters(&mut Vec::new()).unwrap_err().told();
     assert!(error.contains("\nhint: "), "{error}");
     assert!(monitor.sessions(&mut Vec::new()).is_err());
     assert!(monitor.reconnect().is_err());

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
+use blockstone_base::hint::Hint as _;
 use blockstone_servers::subset::postgres::PostgresSource;
 use blockstone_servers::{SqlError, monitor};
 use blockstone_sys::child;
@@ -93,7 +94,7 @@ impl Certificates {
 
 #[track_caller]
 fn refused(watched: Result<Box<dyn monitor::Monitor>, SqlError>, words: &str) {
-    let error = watched.err().expect("it is refused").to_string();
+    let error = watched.err().expect("it is refused").told();
     assert!(error.contains(words) && error.contains("\nhint: "), "{error}");
 }
 

@@ -23,6 +23,7 @@
 //! usd = 1000
 //! ```
 
+use blockstone_base::hint::Hint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -57,13 +58,13 @@ struct File {
     licences: Vec<Licence>,
 }
 
-#[derive(Debug, PartialEq, thiserror::Error)]
+#[derive(Debug, PartialEq, thiserror::Error, Hint)]
 pub enum CatalogueError {
-    #[error(
-        "read catalogue {name}{at}: {why}\nhint: `blockstone size --help` describes catalogues"
-    )]
+    #[error("read catalogue {name}{at}: {why}")]
+    #[hint("`blockstone size --help` describes catalogues")]
     Unreadable { name: String, at: String, why: String },
-    #[error("use catalogue {name}: {what}\nhint: {hint}")]
+    #[error("use catalogue {name}: {what}")]
+    #[hint("{hint}")]
     Nonsense { name: String, what: String, hint: &'static str },
 }
 
@@ -227,7 +228,7 @@ mod tests {
         assert_eq!((cell.iops, cell.gb), (Some(2160.0), Some(7200.0)));
         let half = catalogue.unit("rack-half").unwrap();
         assert_eq!((half.iops, half.gb), (Some(25_000.0), Some(50_400.0)));
-        let error = catalogue.unit("tape").unwrap_err().to_string();
+        let error = catalogue.unit("tape").unwrap_err().told();
         assert!(error.contains("tape") && error.contains("disk-15k"), "{error}");
     }
 
@@ -266,12 +267,12 @@ mod tests {
             ("[[licence]]\nname = \"l\"\nmetric = \"core\"\nfactor = 0\n", "impossible"),
             ("[[licence]]\nname = \"l\"\nmetric = \"user\"\nfactor = 1\n", "line 5"),
         ] {
-            let error = parse(bad).unwrap_err().to_string();
+            let error = parse(bad).unwrap_err().told();
             assert!(error.contains(said) && error.contains("mine.toml"), "{bad}: {error}");
             assert_eq!(error.lines().count(), 2, "{error}");
         }
         let long = "#".repeat(TEXT_MOST);
-        assert!(parse(&long).unwrap_err().to_string().contains("at most 1 MiB"));
+        assert!(parse(&long).unwrap_err().told().contains("at most 1 MiB"));
         assert!(parse("").is_ok());
     }
 }

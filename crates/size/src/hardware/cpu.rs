@@ -1,6 +1,7 @@
 //! Processors: from busy time to the cores of another host.
 
 use blockstone_base::csv::{self, Dialect};
+use blockstone_base::hint::Hint;
 use serde::Serialize;
 
 use super::HardwareError;
@@ -94,8 +95,9 @@ pub fn cores_of_io(iops: f64, cpu_s: f64) -> Result<f64, HardwareError> {
     Ok(iops * cpu_s)
 }
 
-#[derive(Debug, PartialEq, thiserror::Error)]
-#[error("read performance of cores {name}, line {line}: {why}\nhint: lines of name,perf_per_core")]
+#[derive(Debug, PartialEq, thiserror::Error, Hint)]
+#[error("read performance of cores {name}, line {line}: {why}")]
+#[hint("lines of name,perf_per_core")]
 pub struct PerformanceError {
     pub name: String,
     pub line: usize,
@@ -124,7 +126,7 @@ pub fn performances(name: &str, text: &str) -> Result<Vec<(String, f64)>, Perfor
         match value.parse::<f64>() {
             Ok(value) if value > 0.0 && value.is_finite() => found.push((name.join(", "), value)),
             Err(_) if at == 0 => {}
-            _ => return Err(wrong(line, "the last column is no number above zero")),
+            _ => return Err(wrong(line, "the last column is not a number above zero")),
         }
     }
     Ok(found)
@@ -165,7 +167,7 @@ mod tests {
         for (bad, line) in [("a,1\nb\n", 2), ("a,1\n\nb,x\n", 3), ("a,-1\n", 1), ("a,NaN", 1)] {
             let error = performances("cpu.csv", bad).unwrap_err();
             assert_eq!(error.line, line, "{bad}");
-            assert!(error.to_string().contains("\nhint: "));
+            assert!(error.told().contains("\nhint: "));
         }
     }
 }

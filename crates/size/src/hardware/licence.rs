@@ -31,9 +31,9 @@ pub struct Licence {
     pub usd: Option<f64>,
     /// Support per year, as a share of the price.
     pub support: Option<f64>,
-    /// Most sockets of a host on which it may be used.
+    /// Maximum number of sockets of a host on which it may be used.
     pub sockets_most: Option<u32>,
-    /// Most threads that a database uses, whatever the host has.
+    /// Maximum number of threads that a database uses, whatever the host has.
     pub threads_most: Option<u32>,
 }
 

@@ -147,6 +147,8 @@ impl FromStr for Redundancy {
 
 #[cfg(test)]
 mod tests {
+    use blockstone_base::hint::Hint as _;
+
     use super::*;
 
     #[test]
@@ -158,7 +160,7 @@ mod tests {
         assert_eq!("2.5".parse(), Ok(Redundancy::Penalty(2.5)));
         for bad in ["", "raid5:2", "raid5:x", "replicas", "replicas:0", "0.5", "NaN", "inf", "low"]
         {
-            let error = bad.parse::<Redundancy>().unwrap_err().to_string();
+            let error = bad.parse::<Redundancy>().unwrap_err().told();
             assert!(error.contains("\nhint: "), "{bad}: {error}");
         }
     }

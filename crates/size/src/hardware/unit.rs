@@ -18,6 +18,9 @@ pub struct Unit {
     pub source: String,
     #[serde(default)]
     pub dated: String,
+    /// Whether it can be had today, so that a report lists it beside any unit that is asked for.
+    #[serde(default)]
+    pub current: bool,
     /// The smaller unit that it is made of; `count` is their number.
     pub of: Option<String>,
     pub count: Option<u64>,
@@ -47,7 +50,7 @@ pub struct Unit {
     pub usd_per_gb: Option<f64>,
     /// Years in which the price of a GB halves.
     pub halves_years: Option<f64>,
-    /// Mean time between failures by the data sheet, in hours.
+    /// Mean time between failures according to the data sheet, in hours.
     pub mtbf_h: Option<f64>,
     /// Processor time of its driver on the host per I/O, in microseconds.
     pub host_us_per_io: Option<f64>,
@@ -240,6 +243,8 @@ fn value_of(text: &str) -> toml::Value {
 
 #[cfg(test)]
 mod tests {
+    use blockstone_base::hint::Hint as _;
+
     use super::*;
 
     #[test]
@@ -272,7 +277,7 @@ mod tests {
             ("flash=core,iops=1", "unknown `flash`"),
             ("=", "unknown field"),
         ] {
-            let error = Unit::stated(text).unwrap().unwrap_err().to_string();
+            let error = Unit::stated(text).unwrap().unwrap_err().told();
             assert!(error.contains(why) && error.contains("\nhint: "), "{text}: {error}");
         }
     }

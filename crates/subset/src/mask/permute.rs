@@ -24,7 +24,8 @@ const DIGIT_BITS: u64 = 16;
 /// The domain has at most 13 % fewer values than strings of four digits or more: hardly any value
 /// is permuted twice.
 const DIGITS_MIN: u64 = 4;
-/// Most digits that are permuted at once: the time to number them grows with their square.
+/// Maximum number of digits that are permuted at once: the time to number them grows with their
+/// square.
 const PIECE: usize = 256;
 
 /// The keys that are derived from a secret key for one purpose.
@@ -77,9 +78,9 @@ impl Keyed {
         let mut sums: Vec<[u8; 32]> =
             ranges.iter().map(|range| self.sum(&digits[range.clone()])).collect();
         for (piece, range) in ranges.into_iter().enumerate() {
-            // Each piece is permuted as all others select, so that each depends on all of them.
-            // The others stay as they are meanwhile: the last step can be undone, then the one
-            // before.
+            // The tweak of a piece is a hash of all others, so that each depends on all of them.
+            // The others do not change meanwhile, so the steps can be undone in reverse order and
+            // the whole is a permutation.
             sums[piece] = [0; 32];
             let number = (piece as u64).to_le_bytes();
             let tweak = hash(&self.mac, &[&shape, &number, sums.as_flattened()]);

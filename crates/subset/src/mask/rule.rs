@@ -192,10 +192,12 @@ fn read<T: serde::de::DeserializeOwned>(name: &str, text: &str) -> Result<T, Mas
 
 #[cfg(test)]
 mod tests {
+    use blockstone_base::hint::Hint as _;
+
     use super::*;
 
     fn refused(result: Result<impl std::fmt::Debug, MaskError>) -> String {
-        result.unwrap_err().to_string()
+        result.unwrap_err().told()
     }
 
     #[test]

@@ -1,3 +1,4 @@
+use blockstone_base::hint::Hint as _;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
@@ -111,7 +112,7 @@ fn contradictions_are_refused_with_a_hint() {
         (&["person.email=hash", "email=fake"], "hash and fake"),
     ];
     for (options, said) in cases {
-        let error = mask(options).err().map(|error| error.to_string()).unwrap_or_default();
+        let error = mask(options).err().map(|error| error.told()).unwrap_or_default();
         let (what, hint) = error.split_once('\n').unwrap_or_default();
         assert!(what.contains(said) && hint.starts_with("hint: "), "{options:?}: {error}");
         assert!(error.starts_with("--mask "), "{error}");

@@ -66,16 +66,16 @@ fn a_bad_export_is_refused_by_line() {
         (String::new(), "line 1: it is empty"),
         ("A,B\n".to_owned(), "line 1: the columns are not OWNER"),
         (EXPORT.replacen("\"P_ID\"\n", "\"P_ID\n", 1), "a quote is not closed"),
-        (EXPORT.replace("\"P_ID\"\n", "\"P_ID\n"), "is no name of Oracle"),
-        (EXPORT.replace("Mixed Case", "a\"\"b"), "line 6: \"a\\\"b\" is no name"),
+        (EXPORT.replace("\"P_ID\"\n", "\"P_ID\n"), "is not a name of Oracle"),
+        (EXPORT.replace("Mixed Case", "a\"\"b"), "line 6: \"a\\\"b\" is not a name"),
         (EXPORT.replace(",2,\"LINE", ",1,\"LINE"), "line 4: CHILD_PK has position 1 twice"),
-        (EXPORT.replace(",2,", ",x,"), "line 3: \"x\" is no position"),
+        (EXPORT.replace(",2,", ",x,"), "line 3: \"x\" is not a position"),
         (EXPORT.replace("\"R\",\"DBPUMP\",\"PARENT_PK\"", "\"R\",\"X\",\"Y\""), "references X.Y"),
         (EXPORT.replace("\"PARENT_PK\",1,", "\"CHILD_PK\",1,"), "another number of columns"),
         (format!("{EXPORT}a,b\n"), "line 7: a field is missing"),
     ];
     for (text, said) in cases {
-        let error = Catalogue::read(&text, "keys.csv").unwrap_err().to_string();
+        let error = Catalogue::read(&text, "keys.csv").unwrap_err().told();
         assert!(error.contains(said) && error.lines().count() == 2, "{said}: {error}");
     }
     let wanted = Wanted::Keys(Vec::new());

@@ -14,7 +14,8 @@ use super::BpfError;
 #[derive(Debug)]
 pub struct Loaded {
     ebpf: Ebpf,
-    /// The kernel's types, kept until the programs are attached: they take tens of megabytes.
+    /// The kernel's types. They take tens of megabytes, so they are kept only until the programs
+    /// are attached.
     btf: Option<Btf>,
     /// While this is open, the kernel measures the cost of all programs, whichever process runs
     /// them. `None` if that is not permitted.

@@ -54,8 +54,8 @@ pub struct LockTracer {
 }
 
 impl LockTracer {
-    /// Watches the threads of this process. Fails when the kernel does not accept the programs, or
-    /// when its locks cannot be distinguished.
+    /// Watches the threads of this process. Fails if the kernel does not accept the programs, or if
+    /// it is a real-time kernel, whose locks cannot be told apart.
     pub fn start() -> Result<Self, BpfError> {
         if is_real_time(Path::new("/")) {
             let why = "the locks of a real-time kernel have other addresses".to_owned();

@@ -166,7 +166,7 @@ fn sizes(fd: &OwnedFd) -> io::Result<(usize, usize)> {
     let text = std::fs::read(format!("/proc/self/fdinfo/{}", fd.as_raw_fd()))?;
     let number = |key| crate::proc::numbers_after(&text, key)?.next();
     let both = number("key_size:").zip(number("value_size:"));
-    let (key, value) = both.ok_or_else(|| io::Error::other("it is no map"))?;
+    let (key, value) = both.ok_or_else(|| io::Error::other("it is not a map"))?;
     Ok((key as usize, value as usize))
 }
 

@@ -45,7 +45,7 @@ impl SharedBuffer {
     /// Returns false when head and tail are impossible: nothing is taken then, and the data is
     /// lost.
     pub fn take(&mut self, to: &mut Vec<u8>) -> bool {
-        // Acquire: the records below `head` are seen as the kernel wrote them before it moved it.
+        // Acquire: makes the records visible that the kernel wrote before it moved `head`.
         let head = self.position(HEAD_AT).load(Ordering::Acquire);
         // Only this side moves `tail`.
         let tail = self.position(TAIL_AT).load(Ordering::Relaxed);
@@ -57,7 +57,7 @@ impl SharedBuffer {
             to.extend_from_slice(self.bytes(start, first));
             to.extend_from_slice(self.bytes(0, len as usize - first));
         }
-        // Release: the kernel overwrites nothing before all of it is copied.
+        // Release: the kernel must not overwrite the records before they are copied.
         self.position(TAIL_AT).store(head, Ordering::Release);
         fits
     }

@@ -22,7 +22,7 @@ use super::place::Place;
 use crate::mounts::{Mount, Mounts};
 use crate::proc::{entries, name_of, names, text, under};
 
-/// Most levels of loop devices over loop devices that are followed.
+/// Maximum number of levels of loop devices over loop devices that are followed.
 const DEPTH: u32 = 8;
 /// udev opens a device after each change to it, and closes it again.
 const PATIENCE: Duration = Duration::from_secs(3);

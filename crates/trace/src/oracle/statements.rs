@@ -27,7 +27,7 @@ pub enum Key {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Part {
+pub struct CallTotals {
     pub calls: u64,
     pub rows: i64,
     pub misses: i64,
@@ -39,7 +39,7 @@ pub struct Held {
     pub key: Key,
     pub text: Vec<u8>,
     pub depth: Option<usize>,
-    pub parts: [Part; CallKind::ALL.len()],
+    pub parts: [CallTotals; CallKind::ALL.len()],
     pub waits: Tallies,
     /// Waits between its calls.
     pub between_us: u64,

@@ -120,7 +120,7 @@ impl Envelopes {
             self.skipped += 1;
             return None;
         };
-        let Part { pid, number, index, text } = part;
+        let Fragment { pid, number, index, text } = part;
         let text = text.replace("#011", "\t");
         if index > 1 {
             if let Some((open, message)) = self.parts.get_mut(pid)
@@ -224,7 +224,7 @@ fn process(prefix: &str) -> String {
     inner.map(str::trim).find(number).map_or_else(String::new, |pid| format!("pid {pid}"))
 }
 
-struct Part<'a> {
+struct Fragment<'a> {
     pid: &'a str,
     number: &'a str,
     index: u32,
@@ -232,7 +232,7 @@ struct Part<'a> {
 }
 
 /// Splits `Nov 26 02:23:22 host postgres[1234]: [5-1] text`.
-fn split_syslog(line: &str) -> Option<(&str, Part<'_>)> {
+fn split_syslog(line: &str) -> Option<(&str, Fragment<'_>)> {
     let (host, rest) = line.split_once("]: [")?;
     let (number, rest) = rest.split_once('-')?;
     let (index, text) = rest.split_once(']')?;
@@ -241,7 +241,7 @@ fn split_syslog(line: &str) -> Option<(&str, Part<'_>)> {
     let valid = is_number(pid) && is_number(number);
     let index = index.parse().ok().filter(|_| valid)?;
     let text = text.strip_prefix(' ').unwrap_or(text);
-    Some((host, Part { pid, number, index, text }))
+    Some((host, Fragment { pid, number, index, text }))
 }
 
 /// Splits a csvlog record into its fields.

@@ -1,10 +1,11 @@
 //! Files that are not SQL traces.
 
 use super::support::try_read;
+use blockstone_base::hint::Hint as _;
 
 #[track_caller]
 fn refuses(bytes: impl AsRef<[u8]>, what: &str) {
-    let error = try_read(bytes).unwrap_err().to_string();
+    let error = try_read(bytes).unwrap_err().told();
     assert!(error.contains(what), "{error}");
     assert!(error.contains("\nhint: "), "{error}");
     assert_eq!(error.lines().count(), 2, "{error}");

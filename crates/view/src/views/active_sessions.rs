@@ -132,7 +132,7 @@ pub(super) fn statement<'a>(interval: &Interval<'a>, id: &'a str) -> &'a str {
 
 /// Samples of one session, statement or wait, and their number.
 #[derive(Default)]
-pub(super) struct Seen<'a> {
+pub(super) struct SampleGroup<'a> {
     pub(super) samples: f64,
     pub(super) sessions: BTreeSet<&'a str>,
     pub(super) statements: BTreeMap<&'a str, u64>,
@@ -141,7 +141,7 @@ pub(super) struct Seen<'a> {
     pub(super) last: Option<Sample<'a>>,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> SampleGroup<'a> {
     fn add(&mut self, sample: Sample<'a>) {
         let said = |column| sample.text(column).unwrap_or_default();
         self.samples += 1.0;
@@ -166,16 +166,16 @@ impl<'a> Seen<'a> {
 pub(super) fn grouped<'a, K: Ord>(
     interval: &Interval<'a>,
     name: impl Fn(&Sample<'a>) -> K,
-    row: impl Fn(&K, &Seen<'a>, f64, f64) -> Vec<Value>,
+    row: impl Fn(&K, &SampleGroup<'a>, f64, f64) -> Vec<Value>,
 ) -> Vec<Vec<Value>> {
-    let mut groups: BTreeMap<K, Seen<'a>> = BTreeMap::new();
+    let mut groups: BTreeMap<K, SampleGroup<'a>> = BTreeMap::new();
     let mut all = 0.0;
     for sample in interval.samples(PROBE).filter(at_work(interval)) {
         all += 1.0;
         groups.entry(name(&sample)).or_default().add(sample);
     }
     let looks = looks(interval);
-    let mut groups: Vec<(K, Seen<'a>)> = groups.into_iter().collect();
+    let mut groups: Vec<(K, SampleGroup<'a>)> = groups.into_iter().collect();
     groups.sort_by(|(_, a), (_, b)| b.samples.total_cmp(&a.samples));
     groups.iter().map(|(name, seen)| row(name, seen, all, looks)).collect()
 }

@@ -66,7 +66,7 @@ const PROBE: &str = "active_set";
 /// The object with the counters of the tracing itself.
 const TOTALS: &str = "tracing";
 const UNIT_BYTES: f64 = 4096.0;
-/// Most rows of a table; the rest is left out.
+/// Maximum number of rows in a table; the rest is left out.
 const ROWS_MAX: usize = 40;
 /// The smallest cache of a curve, in units: 1 MiB.
 const CACHE_MIN: u64 = 256;

@@ -18,21 +18,21 @@ pub const VIEW: View = View {
             "dirty_background_limit_bytes",
             "background limit",
             Bytes,
-            "Dirty memory from which on the kernel writes it in the background.",
+            "Amount of dirty memory above which the kernel writes it in the background.",
         ),
         level("background_share", "of background", Share, "Dirty memory as a share of that."),
         level(
             "throttle_bytes",
             "throttled from",
             Bytes,
-            "Dirty memory and writeback from which on writers are slowed down: half way between \
-             both limits.",
+            "Dirty memory and writeback above which writers are slowed down: halfway between \
+             the two limits.",
         ),
         level(
             "dirty_limit_bytes",
             "limit",
             Bytes,
-            "Dirty memory and writeback that writers are slowed down to stay below.",
+            "Limit on dirty memory and writeback; writers are slowed down to stay below it.",
         ),
         level("dirty_limit_share", "of limit", Share, "Dirty memory and writeback, as a share."),
         count("dirtied_pages_per_s", "dirtied/s", "Pages made dirty per second."),
@@ -65,7 +65,7 @@ pub const VIEW: View = View {
             "dirty_expire_ns",
             "written after",
             Nanoseconds,
-            "Age from which on dirty memory is written whatever its amount.",
+            "Age at which dirty memory is written, however little there is.",
         ),
         level(
             "dirty_writeback_ns",

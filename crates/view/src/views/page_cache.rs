@@ -8,7 +8,7 @@ pub const VIEW: View = View {
     name: "page-cache",
     title: "Page cache of databases",
     doc: "What the page cache holds of the files that watched processes have open: for each \
-          server, and for its files with most of it. Looked at every 10 s.",
+          server, and for the files that have most of it. Examined every 10 s.",
     probe: PROBE,
     shape: Shape::Table,
     columns: &[

@@ -117,7 +117,7 @@ pub const SAMPLING: View = View {
 const PROBE: &str = "profile";
 /// The object with the counters of the sampling itself.
 const TOTALS: &str = "sampling";
-/// Most rows of a table; the rest is summed in the last one.
+/// Maximum number of rows in a table; the rest is summed in the last one.
 const ROWS_MAX: usize = 30;
 
 const ROLE: Heading = text("role", "role", "The role.");
@@ -167,18 +167,18 @@ struct Found<'a> {
 struct Whole<'a> {
     samples: f64,
     cpu_ns: f64,
-    modes: BTreeMap<&'a str, Part>,
+    modes: BTreeMap<&'a str, SampleTotals>,
     seconds: f64,
     ios: Known,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Part {
+struct SampleTotals {
     samples: f64,
     cpu_ns: f64,
 }
 
-impl Part {
+impl SampleTotals {
     fn add(&mut self, samples: f64, cpu_ns: f64) {
         self.samples += samples;
         self.cpu_ns += cpu_ns;
@@ -207,7 +207,7 @@ fn by_role(interval: &Interval<'_>) -> Vec<Vec<Value>> {
         roles.entry(found.role).or_default().push(found);
     }
     let row = |(role, found): (&&str, &Vec<&Found<'_>>)| {
-        let (mut all, mut kernel) = (Part::default(), Part::default());
+        let (mut all, mut kernel) = (SampleTotals::default(), SampleTotals::default());
         for found in found {
             all.add(found.samples, found.cpu_ns);
             if found.mode == "kernel" {
@@ -263,26 +263,27 @@ fn by(
     let found = found(interval);
     let whole = whole(interval, &found);
     let mode = view.column(MODE_KEY);
-    let mut parts: BTreeMap<String, (Vec<Value>, Part)> = BTreeMap::new();
+    let mut parts: BTreeMap<String, (Vec<Value>, SampleTotals)> = BTreeMap::new();
     for found in &found {
         let names = name(found);
-        let (_, part) = parts.entry(format!("{names:?}")).or_insert((names, Part::default()));
+        let (_, part) =
+            parts.entry(format!("{names:?}")).or_insert((names, SampleTotals::default()));
         part.add(found.samples, found.cpu_ns);
     }
-    let mut parts: Vec<(Vec<Value>, Part)> = parts.into_values().collect();
+    let mut parts: Vec<(Vec<Value>, SampleTotals)> = parts.into_values().collect();
     parts.sort_by(|(_, a), (_, b)| b.cpu_ns.total_cmp(&a.cpu_ns));
     if parts.len() > ROWS_MAX {
         let rest = parts.split_off(ROWS_MAX - 1);
         let mut names = vec![Value::from(""); rest[0].0.len()];
         names[0] = Value::Text(format!("{} others", rest.len()));
-        let mut all = Part::default();
+        let mut all = SampleTotals::default();
         for (_, part) in &rest {
             all.add(part.samples, part.cpu_ns);
         }
         parts.push((names, all));
     }
     let sums = mode.map(|mode| whole.modes.iter().map(move |sum| of_mode(sum, mode)));
-    let row = |(mut names, part): (Vec<Value>, Part)| {
+    let row = |(mut names, part): (Vec<Value>, SampleTotals)| {
         let all = mode.map(|mode| whole.modes.get(name_in(&names, mode)).copied());
         let [cpu, others @ ..] = figures(part, &whole);
         names.push(cpu);
@@ -298,7 +299,7 @@ fn by(
 }
 
 /// Returns the row of a mode's sum, with its name in the column of the mode.
-fn of_mode((mode, part): (&&str, &Part), column: usize) -> (Vec<Value>, Part) {
+fn of_mode((mode, part): (&&str, &SampleTotals), column: usize) -> (Vec<Value>, SampleTotals) {
     let mut names = vec![Value::from(""); column + 1];
     names[0] = "all".into();
     names[column] = (*mode).into();
@@ -313,7 +314,7 @@ fn name_in(names: &[Value], column: usize) -> &str {
 }
 
 /// Returns share, margin, time per second, time per I/O, and samples.
-fn figures(part: Part, whole: &Whole<'_>) -> [Value; 5] {
+fn figures(part: SampleTotals, whole: &Whole<'_>) -> [Value; 5] {
     let share = part.cpu_ns / whole.cpu_ns;
     // Each sample is in the part or not: the normal approximation of the binomial distribution.
     let margin = 1.96 * (share * (1.0 - share) / whole.samples).max(0.0).sqrt();
@@ -344,7 +345,7 @@ fn found<'a>(interval: &Interval<'a>) -> Vec<Found<'a>> {
 }
 
 fn whole<'a>(interval: &Interval<'_>, found: &[Found<'a>]) -> Whole<'a> {
-    let mut modes: BTreeMap<&str, Part> = BTreeMap::new();
+    let mut modes: BTreeMap<&str, SampleTotals> = BTreeMap::new();
     for found in found {
         modes.entry(found.mode).or_default().add(found.samples, found.cpu_ns);
     }

@@ -3,7 +3,7 @@
 
 use blockstone_figures::{Interval, Sample};
 
-use super::active_sessions::{Seen, grouped, most, statement};
+use super::active_sessions::{SampleGroup, grouped, most, statement};
 use crate::table::{
     Count, Shape, Text, Value, View, count, level, share_of, text, total, unmerged,
 };
@@ -84,7 +84,7 @@ pub const STATEMENTS: View = View {
 const PROBE: &str = "session";
 
 fn by_session(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    let row = |name: &&str, seen: &Seen<'_>, all: f64, looks: f64| {
+    let row = |name: &&str, seen: &SampleGroup<'_>, all: f64, looks: f64| {
         let said = |column| seen.last.and_then(|last| last.text(column)).unwrap_or_default();
         let id = most(&seen.statements).copied().unwrap_or_default();
         vec![
@@ -107,7 +107,7 @@ fn by_statement(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     fn id<'a>(sample: &Sample<'a>) -> &'a str {
         sample.text("query_id").unwrap_or_default()
     }
-    let row = |id: &&str, seen: &Seen<'_>, all: f64, looks: f64| {
+    let row = |id: &&str, seen: &SampleGroup<'_>, all: f64, looks: f64| {
         vec![
             Value::from(statement(interval, id)),
             Value::Number(seen.samples / looks),

@@ -10,9 +10,9 @@ use crate::table::{Count, Shape, Text, Value, View, mean_of, text, total, unmerg
 pub const VIEW: View = View {
     name: "ash",
     title: "Active session history",
-    doc: "Average active sessions in slices of 5 s, or of the next longer length of which 360 \
-          cover the time, from samples of the sessions. The letters of the bar are what they did; \
-          a letter of which there is less than half is left out.",
+    doc: "Average active sessions in slices of 5 s, or longer so that at most 360 cover the \
+          time, from samples of the sessions. The letters of the bar show what they did; less than \
+          half a letter is left out.",
     probe: "session",
     shape: Shape::Table,
     columns: &[
@@ -41,7 +41,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Lengths of slices. The first that gives at most [`SLICES`] slices is taken, else the longest.
 const LENGTHS_S: [u64; 8] = [5, 10, 30, 60, 300, 900, 3_600, 86_400];
 const SLICES: u64 = 360;
-/// Most letters of a bar.
+/// Maximum number of letters in a bar.
 const WIDTH: f64 = 30.0;
 /// Letters in the order of a bar.
 const LETTERS: [char; 10] = ['C', 'I', 'M', 'W', 'L', 'P', 'N', 'T', 'G', 'O'];

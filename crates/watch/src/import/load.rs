@@ -3,10 +3,12 @@
 
 mod rows;
 
+use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use blockstone_base::hint::Hint as _;
 use blockstone_base::identity::Host;
 use blockstone_import::{Names, Report, Series, recognises, series};
 use blockstone_input::Unpacked;
@@ -17,12 +19,12 @@ use super::{ImportError, Snapshot};
 
 /// No report is this large.
 const FILE_BYTES: u64 = 64 << 20;
-/// Most files of a directory, and most file names that a recording keeps.
+/// Maximum number of files in a directory, and of file names that a recording keeps.
 const FILES: usize = 10_000;
 const NAMED: usize = 8;
 /// Bytes at the start of a file that suffice to recognise it.
 const SHOWN_BYTES: u64 = 16 << 10;
-/// Most reasons for skipped files that are listed individually.
+/// Maximum number of reasons for skipped files that are listed individually.
 const SKIPS_NAMED: usize = 20;
 
 pub const MADE_BY: &str = "reports of AWR and Statspack, AWR-Miner, CSV of a load";
@@ -75,7 +77,7 @@ impl Load {
         for path in &files {
             match report(path, names) {
                 Ok(report) => reports.push((path, report)),
-                Err(why) => skips.push((path, why)),
+                Err(skip) => skips.push((path, skip)),
             }
         }
         if reports.is_empty() {
@@ -131,6 +133,19 @@ impl Load {
     }
 }
 
+/// Why a file is not read, and what to do about it.
+#[derive(Clone, Debug)]
+struct Skip {
+    why: String,
+    hint: Option<String>,
+}
+
+impl Skip {
+    fn by(why: impl Into<String>) -> Self {
+        Self { why: why.into(), hint: None }
+    }
+}
+
 /// Returns random bytes that are not stored anywhere.
 fn salt() -> [u8; 16] {
     let random = || RandomState::new().build_hasher().finish().to_le_bytes();
@@ -140,21 +155,22 @@ fn salt() -> [u8; 16] {
     salt
 }
 
-fn report(path: &Path, names: Names<'_>) -> Result<Report, String> {
-    let bytes = bytes_of(path, FILE_BYTES + 1).map_err(|error| error.to_string())?;
+fn report(path: &Path, names: Names<'_>) -> Result<Report, Skip> {
+    let bytes = bytes_of(path, FILE_BYTES + 1).map_err(|error| Skip::by(error.to_string()))?;
     if bytes.len() as u64 > FILE_BYTES {
-        return Err(format!("it has more than {} MiB", FILE_BYTES >> 20));
+        return Err(Skip::by(format!("it has more than {} MiB", FILE_BYTES >> 20)));
     }
     if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Err("it is empty".to_owned());
+        return Err(Skip::by("it is empty"));
     }
     if bytes.contains(&0) {
-        return Err("it is binary".to_owned());
+        return Err(Skip::by("it is binary"));
     }
     // Reports of old servers contain names in the character set of the database.
     let text = String::from_utf8_lossy(&bytes);
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    blockstone_import::read(&name, &text, names).map_err(|error| error.to_string())
+    blockstone_import::read(&name, &text, names)
+        .map_err(|error| Skip { why: error.to_string(), hint: error.hint().map(Cow::into_owned) })
 }
 
 /// Reads the beginning of a file, decompressed; a truncated one as far as possible.
@@ -188,28 +204,26 @@ fn files_named(files: &[PathBuf]) -> String {
     }
 }
 
-fn none_read(paths: &[PathBuf], skips: &[(&PathBuf, String)]) -> ImportError {
+fn none_read(paths: &[PathBuf], skips: &[(&PathBuf, Skip)]) -> ImportError {
     let path =
         skips.first().map_or_else(|| paths.first().cloned(), |(path, _)| Some((*path).clone()));
-    let what = match skips {
-        [] => "there is no file in it".to_owned(),
-        [(_, why), ..] => why.clone(),
+    let skip = match skips {
+        [] => Skip::by("there is no file in it"),
+        [(_, skip), ..] => skip.clone(),
     };
-    let (what, hint) = match what.split_once("\nhint: ") {
-        Some((what, hint)) => (what.to_owned(), hint.to_owned()),
-        None => (what, format!("what can be imported: {MADE_BY}")),
-    };
-    ImportError::Load { path: path.unwrap_or_default(), what, hint }
+    let hint = skip.hint.unwrap_or_else(|| format!("what can be imported: {MADE_BY}"));
+    ImportError::Load { path: path.unwrap_or_default(), what: skip.why, hint }
 }
 
-fn notes(reports: &[(&PathBuf, Report)], skips: &[(&PathBuf, String)]) -> Vec<String> {
+fn notes(reports: &[(&PathBuf, Report)], skips: &[(&PathBuf, Skip)]) -> Vec<String> {
     let of_report = |(path, report): &(&PathBuf, Report)| {
         let name = file_name(path);
         report.notes.iter().map(|note| format!("{name}: {note}")).collect::<Vec<_>>()
     };
     let mut notes: Vec<String> = reports.iter().flat_map(of_report).collect();
-    let skipped = skips.iter().take(SKIPS_NAMED).map(|(path, why)| {
-        format!("{} is not read: {}", file_name(path), why.replace("\nhint: ", "; "))
+    let skipped = skips.iter().take(SKIPS_NAMED).map(|(path, Skip { why, hint })| {
+        let hint = hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+        format!("{} is not read: {why}{hint}", file_name(path))
     });
     notes.extend(skipped);
     if skips.len() > SKIPS_NAMED {

@@ -123,6 +123,8 @@ impl Token {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
+    use blockstone_base::hint::Hint as _;
+
     use super::*;
 
     const LOCAL: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 7));
@@ -202,7 +204,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("token");
         let refused = |why: &str| {
-            let error = Token::read(&path).unwrap_err().to_string();
+            let error = Token::read(&path).unwrap_err().told();
             assert!(error.contains(why) && error.contains("\nhint: "), "{error}");
         };
         refused("No such file");

@@ -1,6 +1,7 @@
 //! Imports of load statistics kept by databases.
 
 use blockstone_base::database::OF_LOAD;
+use blockstone_base::hint::Hint as _;
 
 use super::*;
 
@@ -90,12 +91,12 @@ fn files_of_a_directory_that_are_no_loads_are_named_and_several_databases_refuse
     }
     assert!(import.summary().starts_with("csv of SALES: "), "{}", import.summary());
     write("other.csv", LOADS.replace("SALES", "STOCK").as_bytes());
-    let error = Import::read(&[dir.path().to_owned()]).err().unwrap().to_string();
+    let error = Import::read(&[dir.path().to_owned()]).err().unwrap().told();
     assert!(error.contains("SALES, STOCK") && error.contains("hint: import each"), "{error}");
     let both = Import::read_loads(&[dir.path().to_owned()], false, Databases::Any).unwrap();
     let both = both.history().unwrap();
     assert_eq!(loads(&both, "STOCK/1"), loads(&both, "SALES/1"));
-    let diff = Import::read(&[dir.path().join("diff.html")]).err().unwrap().to_string();
+    let diff = Import::read(&[dir.path().join("diff.html")]).err().unwrap().told();
     assert!(diff.contains("diff.html: a comparison of two periods"), "{diff}");
     assert!(diff.contains("\nhint: give the two reports"), "{diff}");
 }

@@ -5,6 +5,7 @@
 
 mod loads;
 
+use blockstone_base::hint::Hint as _;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -28,7 +29,7 @@ fn text(name: &str) -> String {
 fn imported(path: &Path) -> (Recording, History, Vec<String>) {
     let dir = tempfile::tempdir().unwrap();
     let import = Import::read(&[path.to_owned()]).unwrap();
-    let to = Destination { dir: dir.path().join("run"), id: "abcdef".to_owned(), keep: None };
+    let to = Destination { dir: dir.path().join("run"), id: "abcdef".to_owned() };
     import.record(&to, &[]).unwrap();
     let recording = Recording::open(&to.dir).unwrap();
     let history = History::read(&recording).unwrap();
@@ -41,7 +42,7 @@ fn imported_text(name: &str, text: &[u8]) -> Result<(History, Vec<String>), Impo
     let path = dir.path().join(name);
     fs::write(&path, text).unwrap();
     let import = Import::read(&[path])?;
-    let to = Destination { dir: dir.path().join("run"), id: "abcdef".to_owned(), keep: None };
+    let to = Destination { dir: dir.path().join("run"), id: "abcdef".to_owned() };
     import.record(&to, &[])?;
     let history = History::read(&Recording::open(&to.dir).unwrap()).unwrap();
     Ok((history, import.notes().to_vec()))
@@ -366,7 +367,7 @@ fn several_files_become_one_recording_and_what_lies_between_is_unknown() {
     let dir = tempfile::tempdir().unwrap();
     let [first, second] = halves("sar.json", dir.path());
     let import = Import::read(&[second.clone(), first.clone()]).unwrap();
-    let to = Destination { dir: dir.path().join("run"), id: "abcdef".to_owned(), keep: None };
+    let to = Destination { dir: dir.path().join("run"), id: "abcdef".to_owned() };
     import.record(&to, &[]).unwrap();
     let history = History::read(&Recording::open(&to.dir).unwrap()).unwrap();
     let known: Vec<bool> = intervals(&history)
@@ -460,7 +461,7 @@ fn a_file_cut_anywhere_gives_what_is_whole_before_the_cut() {
                 }
                 Err(error) => {
                     assert_eq!(last, 0, "{name} {part}: {error}");
-                    let text = error.to_string();
+                    let text = error.told();
                     assert!(text.contains("\nhint: ") && text.contains(name), "{text}");
                 }
             }
@@ -495,7 +496,7 @@ fn unzipped() -> String {
 
 #[track_caller]
 fn refused(name: &str, text: &[u8], parts: &[&str]) {
-    let error = imported_text(name, text).map(drop).unwrap_err().to_string();
+    let error = imported_text(name, text).map(drop).unwrap_err().told();
     for part in parts {
         assert!(error.contains(part), "{error}");
     }

@@ -405,19 +405,19 @@ fn watch(mut child: Child) -> Result<(Option<i32>, Vec<Look>)> {
 
 /// Returns blocks and processor time of the sessions in the window, and bytes read from the disk.
 fn figures(document: &Value) -> Result<(Work, u64)> {
-    let stop = document["window"]["stop"].as_str().unwrap_or("nothing");
-    ensure!(stop == "time-limit", "find a whole window in its answer: {stop} ended it");
+    let stop = document["stop"].as_str().unwrap_or("nothing");
+    ensure!(stop == "time limit", "find a whole window in its answer: {stop} ended it");
     let of = |list: &str, key: &str, name: &str| {
-        let mut rows = document[list].as_array().into_iter().flatten();
+        let mut rows = document["tables"][list].as_array().into_iter().flatten();
         rows.find(|row| row[key] == name).cloned().unwrap_or_default()
     };
     let figure = |value: &Value, what: &str| {
         value.as_f64().with_context(|| format!("find {what} in its answer: it is {value}"))
     };
-    let (session, ledger) = (of("roles", "name", "session"), of("ledger", "what", "reads"));
-    let blocks = figure(&session["reads"]["ios"], "the blocks that sessions read")?;
-    let cpu_ns = figure(&document["db_time"]["session_cpu_ns"], "the CPU time of sessions")?;
-    let disk_bytes = figure(&ledger["process"]["value"], "the bytes that the disk gave")?;
+    let (session, ledger) = (of("io-roles", "role", "session"), of("ledger", "what", "reads"));
+    let blocks = figure(&session["read_ios"], "the blocks that sessions read")?;
+    let cpu_ns = figure(&document["session_cpu_ns"], "the CPU time of sessions")?;
+    let disk_bytes = figure(&ledger["process"], "the bytes that the disk gave")?;
     Ok((Work { blocks, cpu_ns }, disk_bytes as u64))
 }
 
@@ -447,19 +447,21 @@ mod tests {
     #[test]
     fn the_figures_of_a_run_are_found_where_its_window_is_whole() {
         let mut document = json!({
-            "window": {"stop": "time-limit"},
-            "db_time": {"session_cpu_ns": 2_000_000_000},
-            "roles": [{"name": "x"}, {"name": "session", "reads": {"ios": 600}}],
-            "ledger": [{"what": "reads", "process": {"value": 8192}}],
+            "stop": "time limit",
+            "session_cpu_ns": 2_000_000_000,
+            "tables": {
+                "io-roles": [{"role": "x"}, {"role": "session", "read_ios": 600}],
+                "ledger": [{"what": "reads", "process": 8192}],
+            },
         });
         let (work, disk_bytes) = figures(&document).unwrap();
         assert!((work.blocks_per_cpu_s() - 300.0).abs() < 1e-9);
         assert_eq!(disk_bytes, 8192);
-        document["window"]["stop"] = json!("interrupted");
+        document["stop"] = json!("interrupted");
         let said = |document: &Value| figures(document).unwrap_err().to_string();
         assert!(said(&document).contains("interrupted ended it"), "{}", said(&document));
-        document["window"]["stop"] = json!("time-limit");
-        document["db_time"]["session_cpu_ns"] = Value::Null;
+        document["stop"] = json!("time limit");
+        document["session_cpu_ns"] = Value::Null;
         assert!(said(&document).contains("CPU time of sessions in its answer: it is null"));
         assert!(figures(&json!({})).is_err());
     }

@@ -172,9 +172,8 @@ fn disk_rate(binary: &Path, data: &Data) -> Result<f64> {
         .args(ONE.split_whitespace())
         .arg(data.dir("random"));
     let document: Value = serde_json::from_str(&output_of(&mut command)?)?;
-    let scan = &document["scan"];
-    let elapsed_s = scan["elapsed_s"].as_f64().context("find elapsed_s")?;
-    Ok(data.bytes as f64 / 1e9 / elapsed_s)
+    let time_ns = document["time_ns"].as_f64().context("find time_ns")?;
+    Ok(data.bytes as f64 / time_ns)
 }
 
 /// Returns the rate at which a calibration finds the same file can be read, in GB/s.
@@ -187,6 +186,6 @@ fn calibrated_rate(binary: &Path, data: &Data) -> Result<f64> {
     let output = command.output().with_context(|| format!("start {}", line(&command)))?;
     let document: Value = serde_json::from_slice(&output.stdout)
         .with_context(|| format!("read the output of {}", line(&command)))?;
-    let mbps = document["summary"]["max_mbps"].as_f64().context("find max_mbps")?;
+    let mbps = document["figures"]["max_mbps"]["value"].as_f64().context("find max_mbps")?;
     Ok(mbps / 1e3)
 }

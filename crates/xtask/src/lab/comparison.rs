@@ -94,7 +94,7 @@ impl Called {
     }
 
     fn add(&mut self, comparison: &Value) -> Result<()> {
-        let rows = comparison["rows"].as_array().context("find the rows")?;
+        let rows = comparison["tables"]["rows"].as_array().context("find the rows")?;
         let is_headline = |row: &&Value| row["figure"] == "" && row["label"].is_string();
         let tested = rows.iter().filter(is_headline).filter(|row| row["p_value"].is_number());
         let different = |row: &&Value| ESTABLISHED.iter().any(|word| row["outcome"] == **word);

@@ -301,7 +301,7 @@ fn read_p99_ms(product: &Product<'_>, data: &Path) -> Result<f64> {
     let mut run = Command::new(product.binary());
     run.args(["run", "--json", "--for", "8s", "--runs-dir"]).arg(product.runs_dir());
     let document = product.document(run.arg(data))?;
-    Ok(document["summary"]["read_latency_ns_p99"].as_f64().unwrap_or(f64::NAN) / 1e6)
+    Ok(document["figures"]["read_latency_ns_p99"]["value"].as_f64().unwrap_or(f64::NAN) / 1e6)
 }
 
 /// Removes whatever exists of a copy: the target, or the file that was to become it.

@@ -154,7 +154,7 @@ fn parse(log: &[u8]) -> Result<Vec<Request>> {
         let bytes = log.get(at..at + 8).and_then(|bytes| bytes.try_into().ok());
         bytes.map(u64::from_le_bytes).context("the log ends early")
     };
-    ensure!(number(0)? == MAGIC, "this is no log of writes");
+    ensure!(number(0)? == MAGIC, "this is not a log of writes");
     let (entries, sector) = (number(16)?, number(24)? as u32 as usize);
     let (mut requests, mut at) = (Vec::new(), sector);
     for _ in 0..entries {

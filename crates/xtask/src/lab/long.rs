@@ -114,7 +114,7 @@ fn equal(
     let mut stood: HashMap<(&str, &str), Vec<f64>> = HashMap::new();
     for line in counters.lines() {
         let words: Vec<&str> = line.split(' ').collect();
-        let [hour, disk, column, value] = words[..] else { bail!("{line} is no counter") };
+        let [hour, disk, column, value] = words[..] else { bail!("{line} is not a counter") };
         if [from, to].contains(&hour.parse()?) {
             stood.entry((disk, column)).or_default().push(value.parse()?);
         }

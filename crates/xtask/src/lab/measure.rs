@@ -167,9 +167,8 @@ impl<'a> Rig<'a> {
 impl Run {
     pub fn figure(&self, name: &str) -> Result<f64> {
         let Self(document) = self;
-        let condemned = &document["condemned"][name]["by"];
-        let value = document["summary"][name].as_f64();
-        value.with_context(|| format!("find {name} in the summary (condemned by: {condemned})"))
+        let figure = &document["figures"][name];
+        figure["value"].as_f64().with_context(|| format!("find the figure {name}: it is {figure}"))
     }
 
     pub fn recording(&self) -> Result<PathBuf> {
@@ -177,17 +176,16 @@ impl Run {
     }
 
     pub fn window_s(&self) -> Result<f64> {
-        let duration_ns = self.0["window"]["duration_ns"].as_f64();
+        let duration_ns = self.0["window_ns"].as_f64();
         Ok(duration_ns.context("find the length of the window")? / 1e9)
     }
 
     pub fn waits(&self, event: &str) -> Result<Waits> {
-        let waits = self.0["waits"].as_array().context("find the waits")?;
-        let mut of_sessions = waits.iter().filter(|wait| wait["role"] == "session");
-        let wait = of_sessions.find(|wait| wait["event"] == event);
+        let waits = self.0["tables"]["database-time"].as_array().context("find the waits")?;
+        let wait = waits.iter().find(|wait| wait["event"] == event);
         let wait = wait.with_context(|| format!("find the event {event}"))?;
         let number = |key: &str| wait[key].as_f64().with_context(|| format!("find its {key}"));
-        Ok(Waits { count: number("count")?, time_ms: number("time_ns")? / 1e6 })
+        Ok(Waits { count: number("waits")?, time_ms: number("time_ns")? / 1e6 })
     }
 }
 

@@ -49,7 +49,7 @@ pub fn document(job: &[&str]) -> Result<Vec<Value>> {
     let output = command.stderr(Stdio::inherit()).output().context("start the fuzzer")?;
     // The fuzzer fails if it has found something, and says so in its document.
     let document: Value = serde_json::from_slice(&output.stdout).context("read its document")?;
-    let Value::Array(lines) = document else { bail!("its document is no list") };
+    let Value::Array(lines) = document else { bail!("its document is not a list") };
     for line in &lines {
         let findings = line["findings"].as_array().into_iter().flatten();
         findings.filter_map(Value::as_str).for_each(|finding| eprintln!("{finding}"));

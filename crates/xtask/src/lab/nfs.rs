@@ -211,7 +211,7 @@ fn classes(found: &Value) -> Result<BTreeMap<&str, &str>> {
     Ok(classes)
 }
 
-/// Returns the row of an operation on the files of the directory.
+/// Returns the row of an operation in a table.
 fn row<'a>(found: &'a Value, table: &str, operation: &str) -> Result<&'a Value> {
     let mut rows = found["tables"][table].as_array().into_iter().flatten();
     let row = rows.find(|row| row["operation"] == operation);

@@ -1,6 +1,6 @@
 //! Checks that `check durability` finds what a power cut loses, through whole cycles: a machine
 //! emulated by QEMU writes, the witness outside cuts its power, it boots, verifies and writes
-//! again. It is known what each disk does with a flush, because the disks are nbdkit's and QEMU's.
+//! again. The effect of a flush on each disk is known, because the disks are nbdkit's and QEMU's.
 
 use std::fs::{self, File};
 use std::path::Path;

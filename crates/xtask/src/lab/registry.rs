@@ -3,8 +3,8 @@
 use blockstone_testkit::Need;
 
 use super::{
-    Lab, attacks, comparison, copy, coverage, durability, log_writes, long, mutations, nfs,
-    nfs_copy, options, power_cut, reduce, redundancy, size, trace, verb_cost, zoo,
+    Lab, attacks, comparison, copy, coverage, db_time, durability, log_writes, long, mutations,
+    nfs, nfs_copy, options, power_cut, reduce, redundancy, size, trace, verb_cost, zoo,
 };
 use crate::goals::Entry;
 
@@ -56,6 +56,19 @@ pub const ALL: &[Entry<Lab>] = &[
         doc: "What copy takes beside cp, dd, rsync and gzip, and what it does to reads of a run",
         needs: &[Need::Root, Need::Loop, Need::Blkio, Need::Cachestat, Need::Nbdkit],
         run: copy::run,
+    },
+    Entry {
+        name: "db-time",
+        doc: "Whether size predicts what a faster disk buys: six databases on pairs of caps",
+        needs: &[
+            Need::Root,
+            Need::Loop,
+            Need::Blkio,
+            Need::Postgres,
+            Need::PostgresVersions,
+            Need::Mariadb,
+        ],
+        run: db_time::run,
     },
     Entry {
         name: "size",

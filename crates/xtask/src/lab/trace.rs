@@ -203,24 +203,23 @@ fn of_trace(trace: &Value) -> Result<Figures> {
 
 /// Returns what PostgreSQL counted for sessions.
 fn of_session(run: &Value) -> Result<Figures> {
-    let (executions, reads) = (executions(run)?, reads_of(run, "session")?);
+    let (executions, reads) = (executions(run)?, role(run, "session")?);
     // PostgreSQL 16 and later time the reads of sessions separately.
-    let mean_ns = reads["service_ns_mean"].as_f64();
-    let reads = reads["ios"].as_f64().context("find the reads")? / executions;
+    let mean_ns = reads["read_service_ns_mean"].as_f64();
+    let reads = reads["read_ios"].as_f64().context("find the reads")? / executions;
     Ok(Figures { executions, reads, read_us: mean_ns.map(|mean_ns| reads * mean_ns / 1e3) })
 }
 
 /// Returns what `InnoDB` counted; it has no time of reads.
 fn of_server(run: &Value) -> Result<Figures> {
     let executions = executions(run)?;
-    let reads = reads_of(run, "server")?["ios"].as_f64().context("find the reads")?;
+    let reads = role(run, "server")?["read_ios"].as_f64().context("find the reads")?;
     Ok(Figures { executions, reads: reads / executions, read_us: None })
 }
 
-fn reads_of<'a>(run: &'a Value, name: &str) -> Result<&'a Value> {
-    let mut roles = run["roles"].as_array().context("find the roles")?.iter();
-    let role = roles.find(|role| role["name"] == name);
-    Ok(&role.with_context(|| format!("find the role {name}"))?["reads"])
+fn role<'a>(run: &'a Value, name: &str) -> Result<&'a Value> {
+    let mut roles = run["tables"]["io-roles"].as_array().context("find the roles")?.iter();
+    roles.find(|role| role["role"] == name).with_context(|| format!("find the role {name}"))
 }
 
 /// Returns the number of statements in the window.

@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn a_promise_whose_test_is_gone_is_found() {
         let promises = "| promise | test |\n|---|---|\n| a | `crates/a.rs`: `holds`, `gone` |\n\
-            | b | `holds` |\n| c | `cargo xtask lab x` |\n| `gone` is no test | `crates/b.rs` |\n";
+            | b | `holds` |\n| c | `cargo xtask lab x` |\n| `gone` is missing | `crates/b.rs` |\n";
         let page = SourceFile::new(PROMISES, promises);
         let source = SourceFile::new("crates/a.rs", "#[test]\n    fn holds() {\n");
         let documents = Tree { files: vec![page, source], packages: Vec::new() };

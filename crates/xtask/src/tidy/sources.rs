@@ -8,8 +8,9 @@ const FILE_LINES_MAX: usize = 600;
 const MAIN_LINES_MAX: usize = 80;
 const LINE_WIDTH_MAX: usize = 100;
 
-/// Words with which a comment that is only a relative clause begins.
-const RELATIVES: [&str; 5] = ["What", "Who", "Whoever", "Whatever", "Nobody"];
+/// Words with which a comment begins that is only a relative clause, or that says nothing without
+/// the one before it: in a schema each stands alone.
+const RELATIVES: [&str; 6] = ["What", "Who", "Whoever", "Whatever", "Nobody", "Likewise"];
 /// Words that hide which user, program or session is meant, in lower case.
 const VAGUE: [&str; 2] = ["nobody", "somebody"];
 

@@ -35,7 +35,7 @@ Examples:
                                                      a zone of a disk in use
   blockstone calibrate /data1 /data2 /data3          three directories as one storage
   blockstone calibrate --mix 70:30,50:50 /data       also random reads and writes together
-  blockstone calibrate --json . | jq .summary.max_iops")]
+  blockstone calibrate --json . | jq .figures.max_iops.value")]
 pub struct CalibrateArgs {
     /// A directory, a file (which is only read) or a block device; several are measured as one, and
     /// any load is spread over them evenly

@@ -1,36 +1,32 @@
 //! Report of a calibration: how fast the storage is, at what latency, and whether to believe it.
 
 mod charts;
+mod earlier;
 mod mixes;
 pub mod orion;
 mod precondition;
+pub mod rows;
 mod select;
+mod store;
 pub mod tables;
 mod targets;
 
 use anyhow::Result;
-use blockstone_base::table::Measure;
+use blockstone_base::table::{Measure, Rows as _};
 use blockstone_base::units::Bytes;
-use blockstone_judge::buffered::BufferedWrite;
-use blockstone_judge::findings::{Findings, Point};
-use blockstone_judge::flushes::FlushSlope;
-use blockstone_judge::precondition::Precondition;
-use blockstone_judge::summary::{ABOUT, NAMES};
-use blockstone_judge::visits::CachedVisits;
+use blockstone_judge::findings::Findings;
+use blockstone_judge::summary::NAMES;
 use blockstone_record::Recording;
-use blockstone_record::manifest::{Figure, FileEvidence, Manifest};
+use blockstone_record::manifest::{Figure, Manifest};
 use blockstone_record::parameters::CalibrateParameters;
 use blockstone_report::chart::{Chart, Color};
-use blockstone_report::render::json;
+use blockstone_report::render::json::schema::Tables;
 use blockstone_report::report::Tone;
 use blockstone_report::{Card, Headline, Report, Section, format};
 use blockstone_view::History;
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use crate::recorded::document::Common;
 use crate::recorded::lanes::{self, Lane, Lanes};
-use crate::recorded::{self, Groups, document, identity};
+use crate::recorded::{self, FigurePlace, Groups, identity};
 use select::HEADLINE;
 
 const GROUPS: &Groups = &[
@@ -61,76 +57,41 @@ const GROUPS: &Groups = &[
     ("a CPU-second", &[("cached", "visits_per_core_s")]),
 ];
 
-/// JSON document of a calibration.
-#[derive(Serialize, JsonSchema)]
-#[schemars(transform = document::summary_of(&ABOUT))]
-pub struct CalibrateDocument<'a> {
-    #[serde(flatten)]
-    common: Common<'a>,
-    /// One point for each label, in the order in which they were first measured; repeats are
-    /// pooled.
-    points: &'a [Point],
-    /// Movement of the reference point: (greatest − least) ÷ mean of its windows.
-    drift_ratio: Option<f64>,
-    /// Latency of flushes by the amount written before them; null if that was not measured.
-    flush_slope: Option<&'a FlushSlope>,
-    /// Sequential writes through the page cache, compared with direct ones; null without
-    /// `--buffered-writes`.
-    buffered_write: Option<&'a BufferedWrite>,
-    /// Rate of visits to cached blocks; null without `--cpu`.
-    cached_visits: Option<&'a CachedVisits>,
-    /// Mixes of random reads and writes; empty without `--mix`.
-    mixes: Vec<mixes::MixDocument>,
-    /// Writes before the measurement that bring the storage to a steady state; null without
-    /// `--precondition`.
-    precondition: Option<&'a Precondition>,
-    /// File that was read and written; null if there were several.
-    file: Option<&'a FileEvidence>,
-    /// Targets that were measured as one; empty for a single target.
-    targets: Vec<targets::TargetDocument<'a>>,
-}
-
-/// Names of the tables that only this verb has.
-pub const TABLES: &[&str] = &[
-    "precondition-rounds",
-    "mixes",
-    "random-reads",
-    "streams",
-    "given-rate",
-    "commits",
-    "committers",
-    "flushes",
-    "buffered-writes",
-    "cached-visits",
-    "mixed-reads",
-    "evidence",
-    "rates",
-    "latencies",
-    "processor-cost",
-    "targets",
-    "target-evidence",
-    "target-shares",
+/// Tables that only this verb has.
+pub const TABLES: Tables = &[
+    ("precondition-rounds", rows::RoundRow::COLUMNS),
+    ("mixes", rows::MixRow::COLUMNS),
+    ("store", rows::StoreRow::COLUMNS),
+    ("random-reads", rows::ConcurrencyRow::COLUMNS),
+    ("streams", rows::StreamsRow::COLUMNS),
+    ("given-rate", rows::GivenRateRow::COLUMNS),
+    ("commits", rows::CommitRow::COLUMNS),
+    ("committers", rows::CommittersRow::COLUMNS),
+    ("flushes", rows::FlushTimeRow::COLUMNS),
+    ("buffered-writes", rows::BufferedRow::COLUMNS),
+    ("cached-visits", rows::VisitsRow::COLUMNS),
+    ("mixed-reads", rows::MatrixRow::COLUMNS),
+    ("evidence", rows::EvidenceRow::COLUMNS),
+    ("rates", rows::RateRow::COLUMNS),
+    ("latencies", rows::LatencyRow::COLUMNS),
+    ("processor-cost", rows::CostRow::COLUMNS),
+    ("loads", rows::LoadRow::COLUMNS),
+    ("targets", rows::TargetRow::COLUMNS),
+    ("target-evidence", rows::TargetEvidenceRow::COLUMNS),
+    ("target-files", rows::TargetFileRow::COLUMNS),
+    ("shared-devices", rows::SharedDeviceRow::COLUMNS),
+    ("target-shares", rows::TargetShareRow::COLUMNS),
 ];
 
 pub fn report(recording: &Recording, findings: &Findings) -> Result<Report> {
     let manifest = &recording.manifest;
     Ok(Report {
-        headline: headline(manifest, findings),
+        headline: recorded::limited(headline(manifest, findings), manifest, &findings.verdicts),
         cards: cards(findings),
         sections: sections(recording, findings)?,
-        document: json::keys(CalibrateDocument {
-            common: document::common(recording, &NAMES, &findings.summary, &findings.verdicts),
-            points: &findings.points,
-            drift_ratio: findings.drift_ratio,
-            flush_slope: findings.flush_slope.as_ref(),
-            buffered_write: findings.buffered_write.as_ref(),
-            cached_visits: findings.cached_visits.as_ref(),
-            mixes: mixes::documents(findings),
-            precondition: findings.precondition.as_ref(),
-            file: manifest.file.as_ref(),
-            targets: targets::documents(manifest, findings),
-        }),
-        ..recorded::report("calibrate", recording, &findings.summary, &findings.verdicts)
+        scalars: Some(tables::summary(manifest, findings)),
+        first: earlier::keys(recording, findings),
+        ..recorded::report("calibrate", recording, &NAMES, &findings.summary, &findings.verdicts)
     })
 }
 
@@ -143,21 +104,25 @@ fn headline(manifest: &Manifest, findings: &Findings) -> Headline {
     }
     let figures: Vec<Card> = HEADLINE
         .iter()
-        .filter_map(|name| Some(card(findings, ("", "", name), select::figure(findings, name)?)))
+        .filter_map(|name| {
+            Some(card(findings, FigurePlace::alone(name), select::figure(findings, name)?))
+        })
         .collect();
     recorded::headline(manifest, figures)
 }
 
 fn cards(findings: &Findings) -> Vec<Card> {
     let known = recorded::places(GROUPS)
-        .filter_map(|place| Some(card(findings, place, select::figure(findings, place.2)?)));
+        .filter_map(|place| Some(card(findings, place, select::figure(findings, place.name)?)));
     // A newer judge may have figures that the list above lacks.
-    let placed = |name: &str| recorded::places(GROUPS).any(|(_, _, known)| known == name);
+    let placed = |name: &str| recorded::places(GROUPS).any(|known| known.name == name);
     let others = findings.summary.iter().filter(|(name, _)| !placed(name));
-    known.chain(others.map(|(name, figure)| card(findings, ("", "", name), figure))).collect()
+    known
+        .chain(others.map(|(name, figure)| card(findings, FigurePlace::alone(name), figure)))
+        .collect()
 }
 
-fn card(findings: &Findings, place: (&str, &str, &str), figure: &Figure) -> Card {
+fn card(findings: &Findings, place: FigurePlace<'_>, figure: &Figure) -> Card {
     let source = select::point(findings, &figure.phase)
         .map_or_else(|| figure.phase.clone(), |point| format::load(&point.load));
     recorded::card(place, figure, source)
@@ -171,6 +136,7 @@ fn sections(recording: &Recording, findings: &Findings) -> Result<Vec<Section>> 
     let preconditioned = findings.precondition.as_ref();
     let several = !manifest.targets.is_empty();
     let mut sections = vec![
+        Section::of("store", store::table(findings)),
         targets::section(manifest, findings),
         Section::new("part", "Part that was measured").with(part(manifest)),
         Section::of("random-reads", tables::concurrency(findings)),
@@ -212,9 +178,10 @@ fn sections(recording: &Recording, findings: &Findings) -> Result<Vec<Section>> 
              kernel charged to this process, what the device moved.",
         )
         .with([tables::evidence(findings)])
-        .with(several.then(|| targets::evidence(manifest))),
+        .with(several.then(|| targets::evidence(manifest)).into_iter().flatten()),
         page("numbers", "All numbers", "")
             .with([tables::rates(findings), tables::latencies(findings), tables::costs(findings)])
+            .with([tables::loads(findings)])
             .with(several.then(|| targets::shares(findings)))
             .with(preconditioned.map(precondition::rounds)),
         identity::section(manifest),
@@ -263,7 +230,7 @@ mod tests {
 
     #[test]
     fn every_figure_has_one_place() {
-        let mut placed: Vec<&str> = places(GROUPS).map(|(.., name)| name).collect();
+        let mut placed: Vec<&str> = places(GROUPS).map(|place| place.name).collect();
         let mut known = NAMES.to_vec();
         placed.sort_unstable();
         known.sort_unstable();

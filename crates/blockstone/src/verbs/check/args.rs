@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use blockstone_base::units::Nanos;
 use clap::{Args, ValueHint};
 
+use crate::failure::Failure;
 use crate::purpose::Purpose;
 
 /// Arguments of `check`.
@@ -51,10 +52,10 @@ impl Observed {
     pub fn duration(&self) -> Result<Duration> {
         let duration = self.duration.unwrap_or(DURATION);
         if duration.get() == 0 || duration > DURATION_MAX {
-            bail!(
-                "observe for {duration}: it must be more than nothing, and at most 1h\n\
-                 hint: --for 5s"
-            );
+            bail!(Failure::new(
+                format!("observe for {duration}: it must be more than nothing, and at most 1h"),
+                "--for 5s"
+            ));
         }
         Ok(Duration::from_nanos(duration.get()))
     }

@@ -5,7 +5,7 @@ mod tables;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use blockstone_base::rule::judge;
 use blockstone_base::units::{Nanos, format_ns};
 use blockstone_check::coherence::findings::{Class, CoherenceFindings};
@@ -14,8 +14,9 @@ use blockstone_check::meet::SIDES_MAX;
 use blockstone_report::Tone;
 use clap::{Args, FromArgMatches, ValueHint};
 
-use super::part::{Check, Part};
+use super::answer::{Check, CheckAnswer};
 use super::rules;
+use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::purpose::Purpose;
 use crate::recordings;
@@ -30,7 +31,7 @@ pub const CHECK: Check = Check {
     quick,
 };
 
-/// Most paths, and thus ranks, in one process.
+/// Maximum number of paths, and thus ranks, in one process.
 const PATHS_MAX: usize = 8;
 const PATIENCE: Nanos = Nanos::millis(5_000);
 const PATIENCE_MAX: Nanos = Nanos::millis(600_000);
@@ -73,7 +74,7 @@ struct CoherenceArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "paths")]
     #[arg(add = Purpose::Scratch)]
     prepare: Option<PathBuf>,
-    /// Allow to overwrite this device, which has to be empty; name each
+    /// Allow this device, which must be empty, to be overwritten; name each device
     #[arg(long, value_name = "DEVICE", value_hint = ValueHint::AnyPath)]
     #[arg(add = Purpose::Device)]
     destroy: Vec<PathBuf>,
@@ -98,16 +99,16 @@ struct CoherenceArgs {
     rounds: Option<u32>,
 }
 
-fn run(args: &CoherenceArgs, progress: &mut Progress) -> Result<Part> {
+fn run(args: &CoherenceArgs, progress: &mut Progress) -> Result<CheckAnswer> {
     if let Some(dir) = &args.prepare {
         return prepared(&prepare(dir, recordings::draw_seed())?);
     }
     let patience = args.patience.unwrap_or(PATIENCE);
     if patience.get() == 0 || patience > PATIENCE_MAX {
-        bail!(
-            "wait {patience} for a write: it must be more than nothing, and at most 10min\n\
-             hint: --patience 5s"
-        );
+        bail!(Failure::new(
+            format!("wait {patience} for a write: it must be more than nothing, and at most 10min"),
+            "--patience 5s"
+        ));
     }
     let patience = Duration::from_nanos(patience.get());
     let mut paths = args.paths.clone();
@@ -116,10 +117,10 @@ fn run(args: &CoherenceArgs, progress: &mut Progress) -> Result<Part> {
     }
     if let Some(other) = args.destroy.iter().find(|it| !paths.contains(it)) {
         let other = other.display();
-        bail!(
-            "overwrite {other}: it is not checked\n\
-             hint: blockstone check coherence {other} --destroy {other}"
-        );
+        bail!(Failure::new(
+            format!("overwrite {other}: it is not checked"),
+            format!("blockstone check coherence {other} --destroy {other}")
+        ));
     }
     let mut plan = Plan {
         paths: Vec::new(),
@@ -133,11 +134,10 @@ fn run(args: &CoherenceArgs, progress: &mut Progress) -> Result<Part> {
     let mut printed_elsewhere = false;
     let findings = if let Some(address) = &args.witness {
         if paths.len() > 1 {
-            bail!(
-                "check {} paths with --witness: a process is one rank there\n\
-                 hint: start one process for each path",
-                paths.len()
-            );
+            bail!(Failure::new(
+                format!("check {} paths with --witness: a process is one rank there", paths.len()),
+                "start one process for each path"
+            ));
         }
         plan.paths = paths;
         let (meeting, is_launched) = meeting(args, address)?;
@@ -151,7 +151,7 @@ fn run(args: &CoherenceArgs, progress: &mut Progress) -> Result<Part> {
         plan.paths = paths;
         of_paths(&plan, progress)?
     };
-    Ok(Part { printed_elsewhere, ..part(findings) })
+    Ok(CheckAnswer { printed_elsewhere, ..part(findings) })
 }
 
 /// Returns where ranks meet, and whether a launcher started them.
@@ -163,26 +163,29 @@ fn meeting(args: &CoherenceArgs, address: &str) -> Result<(Meeting, bool)> {
     let rank = args.rank.or(launched.map(|(rank, _)| rank));
     let ranks = args.ranks.or(launched.map(|(_, ranks)| ranks));
     let (Some(rank), Some(ranks)) = (rank, ranks) else {
-        bail!(
-            "meet at {address}: which rank this is, and how many there are, is not known\n\
-             hint: --rank 0 --ranks 2 here, and --rank 1 --ranks 2 there"
-        );
+        bail!(Failure::new(
+            format!("meet at {address}: which rank this is, and how many there are, is not known"),
+            "--rank 0 --ranks 2 here, and --rank 1 --ranks 2 there"
+        ));
     };
     if rank >= ranks || ranks > SIDES_MAX {
-        bail!(
-            "meet at {address} as rank {rank} of {ranks}: ranks count from 0, and at most \
-             {SIDES_MAX} meet\nhint: --rank 0 --ranks 2"
-        );
+        bail!(Failure::new(
+            format!(
+                "meet at {address} as rank {rank} of {ranks}: ranks count from 0, and at most \
+                 {SIDES_MAX} meet"
+            ),
+            "--rank 0 --ranks 2"
+        ));
     }
     Ok((Meeting { address: address.to_owned(), rank, ranks }, launched.is_some()))
 }
 
 /// Checks one path with two descriptors. Anything but a directory would have to be written to.
-fn quick(path: &Path, progress: &mut Progress) -> Result<Part> {
+fn quick(path: &Path, progress: &mut Progress) -> Result<CheckAnswer> {
     if !path.is_dir() {
         let subject = path.display().to_string();
         let answer = "not tried on what is only read".to_owned();
-        return Ok(Part { subject, answer, ..Part::default() });
+        return Ok(CheckAnswer { subject, answer, ..CheckAnswer::default() });
     }
     let plan = Plan {
         paths: vec![path.to_owned(), path.to_owned()],
@@ -199,24 +202,24 @@ fn quick(path: &Path, progress: &mut Progress) -> Result<Part> {
     }))
 }
 
-fn prepared(path: &Path) -> Result<Part> {
-    let found = blockstone_sys::path::whole(path).with_context(|| {
+fn prepared(path: &Path) -> Result<CheckAnswer> {
+    let found = blockstone_sys::path::whole(path).map_err(|error| {
         let hint = "its directory was moved away meanwhile; prepare another";
-        format!("find {}\nhint: {hint}", path.display())
+        Failure::new(format!("find {}", path.display()), hint).because(error)
     });
     let subject = found?.display().to_string();
     let answer = "prepared: name it on each mount, after it was mounted".to_owned();
-    Ok(Part { subject, answer, ..Part::default() })
+    Ok(CheckAnswer { subject, answer, ..CheckAnswer::default() })
 }
 
-fn part(findings: CoherenceFindings) -> Part {
+fn part(findings: CoherenceFindings) -> CheckAnswer {
     let (answer, tone) = answer(&findings);
     let mut notes = findings.notes.clone();
     if findings.unfinished {
         notes.push("This storage is slow: there was no time for the rest.".to_owned());
     }
     let decided = findings.cells.iter().any(|cell| cell.class != Class::Unknown);
-    Part {
+    CheckAnswer {
         subject: findings.subject.clone(),
         answer,
         tone,
@@ -226,7 +229,7 @@ fn part(findings: CoherenceFindings) -> Part {
         notes,
         partial: findings.unfinished || !decided,
         signal: findings.signal,
-        ..Part::default()
+        ..CheckAnswer::default()
     }
 }
 

@@ -14,9 +14,10 @@ use blockstone_report::Tone;
 use blockstone_servers::{monitor, without_password};
 use clap::{Args, FromArgMatches, ValueHint};
 
+use super::answer::{Check, CheckAnswer};
 use super::args::Observed;
-use super::part::{Check, Part};
 use super::rules;
+use crate::failure::Failure;
 use crate::password::PasswordFile;
 use crate::progress::Progress;
 use crate::purpose::Purpose;
@@ -58,7 +59,7 @@ struct DirectArgs {
     password: PasswordFile,
 }
 
-fn run(args: &DirectArgs, progress: &mut Progress) -> Result<Part> {
+fn run(args: &DirectArgs, progress: &mut Progress) -> Result<CheckAnswer> {
     args.password.read_for(args.db.as_deref())?;
     if let Some(path) = &args.path {
         return Ok(part(of_path(path, recordings::draw_seed(), progress)?));
@@ -78,23 +79,23 @@ fn run(args: &DirectArgs, progress: &mut Progress) -> Result<Part> {
 fn server(address: &str, duration: Duration) -> Result<Processes> {
     let subject = without_password(address);
     if address.starts_with("run:") {
-        bail!(
-            "check the files of {subject}: a run opens its disks in its own process\n\
-             hint: --pid with the process of that run"
-        );
+        bail!(Failure::new(
+            format!("check the files of {subject}: a run opens its disks in its own process"),
+            "--pid with the process of that run"
+        ));
     }
     let server = monitor::open(address)?.describe();
     let Some(pid) = server.pid.filter(|_| server.is_local) else {
-        bail!(
-            "check the files of {subject}: its processes are not seen from here\n\
-             hint: run it on the host of the server, in its PID namespace"
-        );
+        bail!(Failure::new(
+            format!("check the files of {subject}: its processes are not seen from here"),
+            "run it on the host of the server, in its PID namespace"
+        ));
     };
     let subject = format!("{} {} ({subject})", server.product, server.version);
     Ok(Processes { subject, pid, duration, settings: server.settings })
 }
 
-fn part(findings: DirectFindings) -> Part {
+fn part(findings: DirectFindings) -> CheckAnswer {
     let (answer, tone) = answer(&findings);
     let unknown = findings.expected().any(|(_, class)| class == Class::Unknown);
     let partial = unknown || findings.unfinished;
@@ -114,7 +115,7 @@ fn part(findings: DirectFindings) -> Part {
             findings.unseen_files
         ));
     }
-    Part {
+    CheckAnswer {
         subject: findings.subject.clone(),
         answer,
         tone,
@@ -124,7 +125,7 @@ fn part(findings: DirectFindings) -> Part {
         notes,
         partial,
         signal: findings.signal,
-        ..Part::default()
+        ..CheckAnswer::default()
     }
 }
 

@@ -19,8 +19,9 @@ use blockstone_report::Tone;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, FromArgMatches, ValueHint};
 
-use super::part::{Check, Part};
+use super::answer::{Check, CheckAnswer};
 use super::rules;
+use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::purpose::Purpose;
 use crate::recordings;
@@ -61,18 +62,18 @@ struct DurabilityArgs {
           required_unless_present = "serve", conflicts_with = "serve")]
     #[arg(add = Purpose::Scratch)]
     path: Option<PathBuf>,
-    /// Write stamped blocks in every way until the power is cut, and tell this witness of each that
-    /// was acknowledged
+    /// Write stamped blocks in every way until the power is cut, and report each acknowledged write
+    /// to this witness
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "serve")]
     witness: Option<String>,
-    /// After the cut: compare what is there with what the witness knows
+    /// After the cut: compare the data on the path with the witness's log
     #[arg(long, requires = "witness")]
     #[arg(conflicts_with = "serve")]
     verify: bool,
     /// Be the witness of other machines, at this address, until Ctrl-C
     #[arg(long, value_name = "HOST:PORT", help_heading = "Witness")]
     serve: Option<String>,
-    /// Where the witness keeps what it knows
+    /// File in which the witness keeps its log
     #[arg(long, value_name = "FILE", requires = "serve", default_value = "blockstone-witness.log",
           conflicts_with_all = ["path", "witness", "verify"], value_hint = ValueHint::FilePath,
           help_heading = "Witness")]
@@ -83,7 +84,7 @@ struct DurabilityArgs {
     #[arg(long, value_name = "COMMAND", requires_all = ["serve", "cycles"],
           help_heading = "Witness", value_parser = words)]
     cut: Option<Words>,
-    /// Make this many cuts, each after the one before was verified, and end
+    /// Make this many cuts, each after the last one was verified, and exit
     #[arg(long, value_name = "N", requires = "cut", help_heading = "Witness",
           value_parser = clap::value_parser!(u64).range(1..=100_000))]
     cycles: Option<u64>,
@@ -97,7 +98,7 @@ struct DurabilityArgs {
           conflicts_with_all = ["verify", "serve"],
           value_parser = names(Method::ALL, Method::name))]
     methods: Vec<String>,
-    /// Only these patterns; a device knows overwrite only
+    /// Only these patterns; a device supports only overwrite
     #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "witness",
           conflicts_with_all = ["verify", "serve"],
           value_parser = names(Pattern::ALL, Pattern::name))]
@@ -133,7 +134,7 @@ fn chosen<T: Copy>(all: &[T], name: fn(T) -> &'static str, wanted: &[String]) ->
     all.iter().copied().filter(is_wanted).collect()
 }
 
-fn run(args: &DurabilityArgs, progress: &mut Progress) -> Result<Part> {
+fn run(args: &DurabilityArgs, progress: &mut Progress) -> Result<CheckAnswer> {
     let seed = recordings::draw_seed();
     if let Some(address) = &args.serve {
         let cycles = args.cycles.zip(args.cut.clone());
@@ -142,7 +143,9 @@ fn run(args: &DurabilityArgs, progress: &mut Progress) -> Result<Part> {
         let serving = Serving { address, log: &args.log, cycles, seed };
         return Ok(part(&serve(&serving, progress)?));
     }
-    let Some(path) = &args.path else { bail!("check durability: no path is named\nhint: .") };
+    let Some(path) = &args.path else {
+        bail!(Failure::new("check durability: no path is named", "."))
+    };
     let Some(witness) = &args.witness else {
         return Ok(part(&examine(path, seed, Effort::Full, progress)?));
     };
@@ -151,14 +154,16 @@ fn run(args: &DurabilityArgs, progress: &mut Progress) -> Result<Part> {
     }
     let duration = args.duration.unwrap_or(DURATION);
     if duration.get() == 0 || duration > DURATION_MAX {
-        bail!("write for {duration}: it must be more than nothing, and at most 7d\nhint: --for 1h");
+        bail!(Failure::new(
+            format!("write for {duration}: it must be more than nothing, and at most 7d"),
+            "--for 1h"
+        ));
     }
     if let Some(other) = args.destroy.as_ref().filter(|other| *other != path) {
-        bail!(
-            "destroy {}: the path to write to is {}\nhint: name the same device twice",
-            other.display(),
-            path.display()
-        );
+        bail!(Failure::new(
+            format!("destroy {}: the path to write to is {}", other.display(), path.display()),
+            "name the same device twice"
+        ));
     }
     let methods = chosen(Method::ALL, Method::name, &args.methods);
     let patterns = chosen(Pattern::ALL, Pattern::name, &args.patterns);
@@ -177,7 +182,7 @@ fn run(args: &DurabilityArgs, progress: &mut Progress) -> Result<Part> {
     )?))
 }
 
-fn part(findings: &DurabilityFindings) -> Part {
+fn part(findings: &DurabilityFindings) -> CheckAnswer {
     let (answer, tone) = answer(findings);
     let unknown = |flushing: &Flushing| flushing.class == Class::Unknown;
     let partial = match findings.stage {
@@ -191,7 +196,7 @@ fn part(findings: &DurabilityFindings) -> Part {
             findings.missed_cuts > 0 || (cuts.conclusive == 0 && cuts.inconclusive > 0)
         }
     };
-    Part {
+    CheckAnswer {
         subject: findings.subject.clone(),
         answer,
         tone,
@@ -201,7 +206,7 @@ fn part(findings: &DurabilityFindings) -> Part {
         notes: findings.notes.clone(),
         signal: findings.signal.clone(),
         partial,
-        ..Part::default()
+        ..CheckAnswer::default()
     }
 }
 

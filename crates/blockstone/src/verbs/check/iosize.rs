@@ -13,8 +13,8 @@ use blockstone_check::iosize::{of_command, of_path, of_process, of_tools};
 use blockstone_report::Tone;
 use clap::{Args, FromArgMatches, ValueHint};
 
+use super::answer::{Check, CheckAnswer};
 use super::args::Observed;
-use super::part::{Check, Part};
 use crate::progress::Progress;
 use crate::purpose::Purpose;
 use crate::recordings;
@@ -23,7 +23,7 @@ pub use tables::TABLES;
 
 pub const CHECK: Check = Check {
     name: "iosize",
-    about: "In which sizes programs ask for I/O, and in which sizes the device gets it",
+    about: "The I/O sizes that programs request, and the sizes that the device receives",
     options: IosizeArgs::augment_args,
     run: |options, _, progress| run(&IosizeArgs::from_arg_matches(options)?, progress),
     quick: |path, progress| Ok(part(of_path(path, recordings::draw_seed(), progress)?)),
@@ -47,15 +47,14 @@ struct IosizeArgs {
     command: Vec<OsString>,
     #[command(flatten)]
     observed: Observed,
-    /// Run cp, cat, dd, tar and others, as far as they are installed, on a scratch file of 4 MiB in
-    /// this directory
+    /// Run cp, cat, dd, tar and others, if installed, on a scratch file of 4 MiB in this directory
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".",
           conflicts_with_all = ["pid", "duration"], value_hint = ValueHint::DirPath)]
     #[arg(add = Purpose::Scratch)]
     tools: Option<PathBuf>,
 }
 
-fn run(args: &IosizeArgs, progress: &mut Progress) -> Result<Part> {
+fn run(args: &IosizeArgs, progress: &mut Progress) -> Result<CheckAnswer> {
     if let Some(dir) = &args.tools {
         return Ok(part(of_tools(dir, recordings::draw_seed(), progress)?));
     }
@@ -65,7 +64,7 @@ fn run(args: &IosizeArgs, progress: &mut Progress) -> Result<Part> {
     Ok(part(of_process(pid, args.observed.duration()?, progress)?))
 }
 
-fn part(findings: IosizeFindings) -> Part {
+fn part(findings: IosizeFindings) -> CheckAnswer {
     let (answer, tone) = answer(&findings);
     let mut notes = Vec::new();
     if let Capability::Degraded { why } = &findings.kernel {
@@ -86,7 +85,7 @@ fn part(findings: IosizeFindings) -> Part {
         ));
     }
     notes.extend(findings.saving.clone());
-    Part {
+    CheckAnswer {
         subject: findings.subject.clone(),
         answer,
         tone,
@@ -95,7 +94,7 @@ fn part(findings: IosizeFindings) -> Part {
         notes,
         partial: !findings.kernel.is_full(),
         signal: findings.signal,
-        ..Part::default()
+        ..CheckAnswer::default()
     }
 }
 

@@ -13,9 +13,10 @@ use blockstone_check::metadata::{Caches, FILES_MAX, RANKS_MAX, Settings, of_path
 use blockstone_report::Tone;
 use clap::{Args, FromArgMatches, ValueHint};
 
-use super::part::{Check, Part};
+use super::answer::{Check, CheckAnswer};
 use super::rules;
 use crate::choice::{Choice, one_of};
+use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::purpose::Purpose;
 use crate::recordings;
@@ -24,7 +25,7 @@ pub use tables::TABLES;
 
 pub const CHECK: Check = Check {
     name: "metadata",
-    about: "What creating, looking up, listing and removing files costs, by their number",
+    about: "What it costs to create, look up, list and remove files, by the number of files",
     options: MetadataArgs::augment_args,
     run: |options, _, progress| run(&MetadataArgs::from_arg_matches(options)?, progress),
     quick,
@@ -35,7 +36,7 @@ const LEAST_FILES: u64 = 1_000;
 const STEP: u64 = 10;
 /// Time limit for one operation at one size.
 const LIMIT: Duration = Duration::from_secs(2);
-/// Most bytes written to a file that is made durable.
+/// Maximum number of bytes written to a file that is made durable.
 const CONTENT_MAX: u64 = 1 << 20;
 
 const CACHES: [Choice<Caches>; 2] = [
@@ -61,14 +62,15 @@ struct MetadataArgs {
     #[arg(value_name = "PATH", value_hint = ValueHint::DirPath)]
     #[arg(add = Purpose::Scratch)]
     path: PathBuf,
-    /// Files of the largest directory, as 200000, 100k or 1M; those before have 1k, 10k and so on
+    /// Number of files in the largest directory: 200000, 100k or 1M; smaller ones have 1k, 10k and
+    /// so on
     #[arg(long, value_name = "NUMBER", default_value = "100k", value_parser = files)]
     files: u64,
-    /// How the files lie: the first in all sizes, the others in the last
+    /// Layouts of the files: the first is tried with all numbers, the others only with the largest
     #[arg(long, value_delimiter = ',', value_parser = one_of(SHAPES),
           default_values = [Shape::One.name(), Shape::Own.name(), Shape::Tree.name()])]
     shape: Vec<Shape>,
-    /// Threads that work at the same time, each on the files of the next
+    /// Threads that work at the same time, each on the files of the next one
     #[arg(long, value_name = "NUMBER", default_value = "2",
           value_parser = clap::value_parser!(u32).range(1..=i64::from(RANKS_MAX)))]
     ranks: u32,
@@ -95,9 +97,12 @@ fn files(text: &str) -> Result<u64, String> {
     }
 }
 
-fn run(args: &MetadataArgs, progress: &mut Progress) -> Result<Part> {
+fn run(args: &MetadataArgs, progress: &mut Progress) -> Result<CheckAnswer> {
     if args.write.get() > CONTENT_MAX {
-        bail!("write {} to each file: at most 1 MiB is\nhint: --write 4K", args.write);
+        bail!(Failure::new(
+            format!("write {} to each file: at most 1 MiB is", args.write),
+            "--write 4K"
+        ));
     }
     let mut shapes = args.shape.clone();
     shapes.dedup();
@@ -118,7 +123,7 @@ fn sizes(files: u64) -> Vec<u64> {
     powers.take_while(|size| *size < files).chain([files]).collect()
 }
 
-fn quick(path: &Path, progress: &mut Progress) -> Result<Part> {
+fn quick(path: &Path, progress: &mut Progress) -> Result<CheckAnswer> {
     // Files and devices are only read.
     if !path.is_dir() {
         return Ok(part(&MetadataFindings {
@@ -137,7 +142,7 @@ fn quick(path: &Path, progress: &mut Progress) -> Result<Part> {
     Ok(part(&of_path(path, recordings::draw_seed(), &Settings::quick(), progress)?))
 }
 
-fn part(findings: &MetadataFindings) -> Part {
+fn part(findings: &MetadataFindings) -> CheckAnswer {
     let verdicts = match findings.cells.as_slice() {
         [] => Vec::new(),
         _ => judge(rules::METADATA, findings),
@@ -152,7 +157,7 @@ fn part(findings: &MetadataFindings) -> Part {
     if findings.unfinished {
         notes.push("Files were made too slowly: what is missing was not tried.".to_owned());
     }
-    Part {
+    CheckAnswer {
         subject: findings.subject.clone(),
         answer,
         tone,
@@ -162,7 +167,7 @@ fn part(findings: &MetadataFindings) -> Part {
         notes,
         signal: findings.signal.clone(),
         partial: unknown || findings.unfinished,
-        ..Part::default()
+        ..CheckAnswer::default()
     }
 }
 

@@ -13,8 +13,9 @@ use blockstone_check::order::{Plan, of_path};
 use blockstone_report::Tone;
 use clap::{Args, FromArgMatches, ValueHint};
 
-use super::part::{Check, Part};
+use super::answer::{Check, CheckAnswer};
 use super::rules;
+use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::purpose::Purpose;
 use crate::recordings;
@@ -56,7 +57,8 @@ struct OrderArgs {
     /// Writers and readers that use the page cache, in place of direct ones
     #[arg(long)]
     buffered: bool,
-    /// Writers, and readers beside one writer; each of several numbers is tried
+    /// Number of writers, and of readers beside one writer; if there are several numbers, each is
+    /// tried
     #[arg(long, value_name = "NUMBER[,...]", default_value = "4", value_delimiter = ',',
           value_parser = clap::value_parser!(u32).range(1..=16))]
     writers: Vec<u32>,
@@ -65,19 +67,21 @@ struct OrderArgs {
     time: Nanos,
 }
 
-fn run(args: &OrderArgs, progress: &mut Progress) -> Result<Part> {
+fn run(args: &OrderArgs, progress: &mut Progress) -> Result<CheckAnswer> {
     if args.time.get() == 0 || args.time > TIME_MAX {
-        bail!(
-            "try each mode for {}: it must be more than nothing, and at most 1min\nhint: --for 1s",
-            args.time
-        );
+        bail!(Failure::new(
+            format!(
+                "try each mode for {}: it must be more than nothing, and at most 1min",
+                args.time
+            ),
+            "--for 1s"
+        ));
     }
     if let Some(other) = args.destroy.as_ref().filter(|other| **other != args.path) {
-        bail!(
-            "destroy {}: the path to write to is {}\nhint: name the same device twice",
-            other.display(),
-            args.path.display()
-        );
+        bail!(Failure::new(
+            format!("destroy {}: the path to write to is {}", other.display(), args.path.display()),
+            "name the same device twice"
+        ));
     }
     let time = Duration::from_nanos(args.time.get()) / ROUNDS;
     // Preparation takes time too, and more of it on slow storage.
@@ -97,15 +101,15 @@ fn run(args: &OrderArgs, progress: &mut Progress) -> Result<Part> {
     };
     let findings = of_path(&args.path, recordings::draw_seed(), &plan, progress)?;
     if let Some(why) = &findings.not_tried {
-        bail!(
-            "check the writers of files in {}: {why}\nhint: name a directory on the storage",
-            args.path.display()
-        );
+        bail!(Failure::new(
+            format!("check the writers of files in {}: {why}", args.path.display()),
+            "name a directory on the storage"
+        ));
     }
     Ok(part(&findings))
 }
 
-fn part(findings: &OrderFindings) -> Part {
+fn part(findings: &OrderFindings) -> CheckAnswer {
     let (answer, tone) = answer(findings);
     let unknown = !findings.of(Class::Unknown).is_empty();
     let mut notes = Vec::new();
@@ -121,7 +125,7 @@ fn part(findings: &OrderFindings) -> Part {
     if !findings.of(Class::Serialises).is_empty() {
         notes.push(if findings.is_buffered { BUFFERED } else { CURE }.to_owned());
     }
-    Part {
+    CheckAnswer {
         subject: findings.subject.clone(),
         answer,
         tone,
@@ -131,7 +135,7 @@ fn part(findings: &OrderFindings) -> Part {
         notes,
         signal: findings.signal.clone(),
         partial: unknown || findings.unfinished,
-        ..Part::default()
+        ..CheckAnswer::default()
     }
 }
 

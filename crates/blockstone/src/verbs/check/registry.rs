@@ -2,7 +2,7 @@
 
 use blockstone_report::render::json::schema::Tables;
 
-use super::part::Check;
+use super::answer::Check;
 use super::{coherence, direct, durability, iosize, metadata, order, report};
 
 pub const ALL: &[Check] = &[

@@ -6,8 +6,8 @@ use blockstone_record::manifest::End;
 use blockstone_report::render::json::schema::Tables;
 use blockstone_report::{Headline, Report, Section, Tone};
 
+use super::answer::CheckAnswer;
 use super::earlier;
-use super::part::Part;
 
 rows! {
     /// Single figures of the document.
@@ -35,7 +35,7 @@ pub const TABLES: Tables = &[("answers", AnswerRow::COLUMNS)];
 
 /// Builds the report of the named checks. The identity of several is that of the first, because the
 /// others are made in the same place.
-pub fn report(parts: Vec<(&'static str, Part)>) -> Report {
+pub fn report(parts: Vec<(&'static str, CheckAnswer)>) -> Report {
     let mut report = Report { verb: "check".into(), version: 2, ..Report::default() };
     let (mut answers, mut noted) = (Vec::new(), Vec::new());
     let mut headline = Headline::default();

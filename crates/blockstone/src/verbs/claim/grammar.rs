@@ -1,5 +1,6 @@
 //! A claim in words: `2 GB/s over 2x2Gb FC from 512 MB files on 16 GB RAM`.
 
+use crate::failure::Failure;
 use crate::verbs::claim::stated::Claim;
 use anyhow::{Result, bail};
 
@@ -82,7 +83,10 @@ pub fn parse(text: &str) -> Result<Claim> {
             words.take_if(&["i/o", "io"]);
         } else if !words.take_if(MEMORY) && !words.take_if(DATA) && !words.take_if(REQUESTS) {
             if !FILLERS.split(' ').any(|filler| filler.eq_ignore_ascii_case(word)) {
-                bail!("understand the claim: `{word}` is not known\nhint: {EXAMPLE}");
+                bail!(Failure::new(
+                    format!("understand the claim: `{word}` is not known"),
+                    EXAMPLE
+                ));
             }
             words.next();
         }
@@ -91,7 +95,7 @@ pub fn parse(text: &str) -> Result<Claim> {
         *data *= files;
     }
     if claim == Claim::default() {
-        bail!("understand the claim: it states nothing\nhint: {EXAMPLE}");
+        bail!(Failure::new("understand the claim: it states nothing", EXAMPLE));
     }
     Ok(claim)
 }
@@ -132,7 +136,7 @@ fn take_bytes(claim: &mut Claim, bytes: f64, words: &mut Words<'_>) -> Result<()
 
 fn once(slot: &mut Option<f64>, value: f64, what: &str) -> Result<()> {
     if slot.replace(value).is_some() {
-        bail!("understand the claim: it states {what} twice\nhint: {EXAMPLE}");
+        bail!(Failure::new(format!("understand the claim: it states {what} twice"), EXAMPLE));
     }
     Ok(())
 }
@@ -190,7 +194,7 @@ mod tests {
             ("2 GB/s over FC", "`FC`"),
             ("5 furlongs", "`furlongs`"),
         ] {
-            let error = parse(text).unwrap_err().to_string();
+            let error = crate::testing::told(&parse(text).unwrap_err());
             assert!(error.contains(said), "{text}: {error}");
             assert!(error.contains("\nhint: "), "{text}: {error}");
         }

@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use blockstone_figures::compare::{Comparison, Row};
 use clap::Args;
 
+use crate::failure::Failure;
 use crate::purpose::Purpose;
 
 /// Arguments of `compare`.
@@ -26,13 +27,14 @@ Of several recordings a side, the interval covers the variation between them. Re
 alternate (old1 new1 old2 new2 …) are also safe against slow changes on the machine."
 )]
 pub struct CompareArgs {
-    /// The baseline, one recording or several: the directory or id of a recording, or `last`;
-    /// `night@10m..12m` is a part of the recording `night`. Without --with, the second recording
-    /// is compared with the first; a recording alone with the one before of the same path
+    /// The baseline, one or more recordings: the directory or id of a recording, or `last`;
+    /// `night@10m..12m` is a part of the recording `night`. Without --with, the second recording is
+    /// compared with the first; a single recording is compared with the previous one of the same
+    /// path
     #[arg(value_name = "A", required = true)]
     #[arg(add = Purpose::Input)]
     first: Vec<String>,
-    /// The recordings that are compared with the baseline, one or several
+    /// The recordings to compare with the baseline, one or more
     #[arg(long, value_name = "B", num_args = 1..)]
     #[arg(add = Purpose::Input)]
     pub with: Vec<String>,
@@ -71,7 +73,8 @@ impl fmt::Display for FailIf {
 }
 
 impl FailIf {
-    /// Whether a headline figure of B is that much worse, as far as this is established.
+    /// Whether a headline figure of B is worse by more than this, and the difference is
+    /// established.
     pub fn is_exceeded(self, comparison: &Comparison) -> bool {
         let worse = comparison.rows.iter().filter(|row| row.is_headline());
         let mut worse = worse.filter(|row| row.is_worse() == Some(true));
@@ -90,11 +93,10 @@ impl CompareArgs {
         match (self.first.as_slice(), self.with.as_slice()) {
             ([b], []) => Ok([&[], std::slice::from_ref(b)]),
             ([a, b], []) => Ok([std::slice::from_ref(a), std::slice::from_ref(b)]),
-            (names, []) => bail!(
-                "compare {}: the second set is missing\n\
-                 hint: name it with --with, as in A1 A2 --with B1 B2",
-                names.join(" ")
-            ),
+            (names, []) => bail!(Failure::new(
+                format!("compare {}: the second set is missing", names.join(" ")),
+                "name it with --with, as in A1 A2 --with B1 B2"
+            )),
             (a, b) => Ok([a, b]),
         }
     }
@@ -134,7 +136,7 @@ mod tests {
     #[test]
     fn without_a_second_set_the_hint_names_with() {
         for first in [&["a", "b", "c"][..], &["a", "b", "c", "d"]] {
-            let error = sets(first, &[]).unwrap_err().to_string();
+            let error = crate::testing::told(&sets(first, &[]).unwrap_err());
             assert!(error.contains("hint:") && error.contains("--with"), "{error}");
         }
     }

@@ -13,7 +13,7 @@ use blockstone_report::{Detail, Section};
 use blockstone_view::{History, Interval, Known};
 
 use crate::interval;
-use crate::part::Part;
+use crate::range::RecordingRange;
 use crate::recorded::quantiles;
 
 /// Maximum number of points in a line.
@@ -27,7 +27,7 @@ const LOADS: usize = 2;
 type Both<'a> = (&'a str, [&'a LatencyHistogram; 2]);
 
 /// Returns charts of A and B for the page, or `None` if either side has no samples.
-pub fn section(sides: [(&Recording, &Part); 2]) -> Result<Option<Section>> {
+pub fn section(sides: [(&Recording, &RecordingRange); 2]) -> Result<Option<Section>> {
     let mut read = Vec::new();
     for (recording, part) in sides {
         let Some((history, edges)) = interval::read(recording, part.from, part.to)? else {

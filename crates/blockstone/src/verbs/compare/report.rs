@@ -1,22 +1,40 @@
 //! The reports of a comparison: of figures, and of the activity of every layer.
 
+mod earlier;
 pub mod figures;
 pub mod layers;
+pub mod rows;
 
 use std::fmt::Write as _;
 
 use blockstone_base::Estimate;
-use blockstone_base::table::{
-    Heading, Measure, Merge, Missing, Row as Cells, Table, Value, column, text,
+use blockstone_base::table::{Measure, Missing, Rows as _, Table, Value};
+use blockstone_figures::compare::{
+    Comparison, Difference, Judgement, Outcome, Recorded, Row, Subject,
 };
-use blockstone_figures::compare::{Comparison, Judgement, Outcome, Recorded, Row, Subject};
-use blockstone_report::render::json;
+use blockstone_report::render::json::schema::Tables;
 use blockstone_report::{Headline, Report, Section, Tone, format};
 
-/// Returns the parts that both reports share, around the sections of one of them. Empty sections
-/// are omitted.
-fn report(verb: &'static str, comparison: &Comparison, mut sections: Vec<Section>) -> Report {
+use rows::{CaveatRow, RecordingRow, SetupRow, WarningRow};
+
+/// Tables that both documents have.
+pub const TABLES: Tables = &[
+    ("setup", SetupRow::COLUMNS),
+    ("recordings", RecordingRow::COLUMNS),
+    ("warnings", WarningRow::COLUMNS),
+    ("caveats", CaveatRow::COLUMNS),
+];
+
+/// Returns the parts that both reports share, around the sections of one of them and before the
+/// rows of its document. Empty sections are omitted.
+fn report(
+    verb: &'static str,
+    comparison: &Comparison,
+    mut sections: Vec<Section>,
+    rows_of_document: Table,
+) -> Report {
     let Comparison { a, b, counts, rows, warnings, caveats, .. } = comparison;
+    sections.push(Section::documents(documents(comparison).into_iter().chain([rows_of_document])));
     sections.retain(|section| !section.blocks.is_empty());
     let sides = [("A", a), ("B", b)];
     let recordings =
@@ -39,13 +57,14 @@ fn report(verb: &'static str, comparison: &Comparison, mut sections: Vec<Section
     let of_text = |warning: &&String| !(has_table && warning.contains("differs"));
     Report {
         verb: verb.into(),
-        version: 1,
+        version: 2,
         headline: Headline { subject, text, tone, ..Headline::default() },
         identity: recordings().map(|(side, recorded)| identity(side, recorded)).collect(),
         warnings: untrustworthy.chain(warnings.iter().filter(of_text).cloned()).collect(),
         sections,
         notes: caveats.clone(),
-        document: json::keys(comparison),
+        shown_only: &["figures", "points", "differences", "undecided-*"],
+        first: earlier::keys(comparison),
         ..Report::default()
     }
 }
@@ -54,16 +73,25 @@ const WHAT_DIFFERS: &str = "What differs between A and B";
 /// Maximum number of differences on a screen.
 const DIFFERENCES: usize = 15;
 
-const COLUMNS: &[Heading] = &[
-    text("name", "", "A setting, a version, a device, or what the kernel was told of it."),
-    column("a", "A", Measure::Text, Merge::Never, "In A, of each of its recordings.").answer(),
-    column("b", "B", Measure::Text, Merge::Never, "In B.").answer(),
-];
-
 fn differences(comparison: &Comparison) -> Option<Table> {
-    let rows = comparison.differences.iter().map(|it| [&it.name, &it.a, &it.b].map(Value::from));
-    let table = Table::new("setup", WHAT_DIFFERS, COLUMNS).on_screen(DIFFERENCES);
-    (!comparison.differences.is_empty()).then(|| table.with(rows.map(Cells::from)))
+    let row = |it: &Difference| {
+        let [name, a, b] = [&it.name, &it.a, &it.b].map(Clone::clone);
+        SetupRow { name, a, b }
+    };
+    let rows = comparison.differences.iter().map(row);
+    let table = SetupRow::table("setup", WHAT_DIFFERS, rows).on_screen(DIFFERENCES);
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// Returns the tables that only documents have, except the rows.
+fn documents(comparison: &Comparison) -> [Table; 3] {
+    let warnings = comparison.warnings.iter().cloned();
+    let caveats = comparison.caveats.iter().cloned();
+    [
+        RecordingRow::table("recordings", "", RecordingRow::of(comparison)),
+        WarningRow::table("warnings", "", warnings.map(|warning| WarningRow { warning })),
+        CaveatRow::table("caveats", "", caveats.map(|caveat| CaveatRow { caveat })),
+    ]
 }
 
 /// Returns the verdict in one sentence, with the figure that differs most.

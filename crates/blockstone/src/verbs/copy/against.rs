@@ -13,6 +13,7 @@ use super::args::CopyArgs;
 use super::beside::{ALONE, Against, Beside};
 use super::{Ran, complain, copy, options, report, settings};
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::finish::finish;
 use crate::progress::Progress;
 use crate::recordings;
@@ -20,7 +21,10 @@ use crate::verb::Context;
 
 pub fn run(args: &CopyArgs, sources: &[PathBuf], target: &Path, context: &Context) -> Result<Exit> {
     if sources.len() > 1 {
-        bail!("copy --against cp: several sources are named\nhint: name one file or directory");
+        bail!(Failure::new(
+            "copy --against cp: several sources are named",
+            "name one file or directory"
+        ));
     }
     args.password.read_for(args.db.as_deref())?;
     let mut bar = Progress::start(context.printer)?;

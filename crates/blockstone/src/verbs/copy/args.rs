@@ -32,13 +32,13 @@ pub struct CopyArgs {
     #[arg(value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
     #[arg(add = Purpose::Copy)]
     pub paths: Vec<PathBuf>,
-    /// How to move bytes, in place of the cheapest way that the files can have
+    /// How to move bytes, in place of the cheapest way that works for the files
     #[arg(long, value_name = "METHOD", help_heading = "Requests")]
     pub method: Option<How>,
     /// Bytes per request
     #[arg(long, default_value = "8M", value_name = "SIZE", help_heading = "Requests")]
     pub request: Bytes,
-    /// Requests of a file in flight
+    /// Requests in flight for each file
     #[arg(long, default_value_t = 8, value_name = "N", help_heading = "Requests",
           value_parser = clap::value_parser!(u32).range(1..=256))]
     pub in_flight: u32,
@@ -52,7 +52,7 @@ pub struct CopyArgs {
     /// Read the target again from its medium, and compare it with what was read from the source
     #[arg(long, conflicts_with = "check")]
     pub verify: bool,
-    /// Go on with a copy that was interrupted: the same command with this option
+    /// Continue an interrupted copy: give the same command with this option
     #[arg(long)]
     pub resume: bool,
     /// Replace files that exist, and copy into directories that exist
@@ -62,7 +62,8 @@ pub struct CopyArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(add = Purpose::Output)]
     pub manifest: Option<PathBuf>,
-    /// Copy nothing: compare the files below PATH with this manifest
+    /// Copy nothing: compare the files below PATH with this manifest, plain or compressed by gzip,
+    /// bzip2, xz or zstd. `-` is standard input
     #[arg(long, value_name = "MANIFEST", value_hint = ValueHint::FilePath,
           conflicts_with_all = COPYING)]
     #[arg(add = Purpose::Input)]

@@ -17,25 +17,31 @@ use blockstone_record::manifest::End;
 use blockstone_report::render::json::schema::Tables;
 use blockstone_report::{Headline, Report, Section, Tone};
 use blockstone_sys::held::HeldDir;
-use blockstone_sys::{input, memory, path};
+use blockstone_sys::{memory, path};
 use serde_json::{Map, Value as Json};
 
 use super::args::CopyArgs;
 use super::options;
 use crate::earlier::{null, null_nothing};
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::finish::finish;
+use crate::input;
+use crate::interrupt;
 use crate::progress::Progress;
 use crate::verb::Context;
 
 const SCREEN_ROWS: usize = 20;
+/// Bytes of a manifest that one chunk takes; compressed, its hash remains.
+const CHUNK_BYTES: u64 = 60;
+const PACKED_CHUNK_BYTES: u64 = 20;
 
 rows! {
     /// Single figures of files that were compared with a manifest.
     pub(super) struct Summary {
         /// Files of the manifest that were looked at.
         files: u64 = total("files", Measure::Count),
-        /// Those of them that are equal.
+        /// Files that are equal.
         equal_files: u64 = total("equal", Measure::Count),
         /// Compared, of files that are equal.
         read_bytes: u64 = total("read", Measure::Bytes),
@@ -79,21 +85,24 @@ struct Sums {
 pub fn run(args: &CopyArgs, list: &Path, context: &Context) -> Result<Exit> {
     memory::hold_to(Some(memory::READING));
     let [path] = &args.paths[..] else {
-        bail!(
-            "check {}: name one path, the target of the copy\n\
-             hint: blockstone copy --check MANIFEST TARGET",
-            list.display()
-        );
+        bail!(Failure::new(
+            format!("check {}: name one path, the target of the copy", list.display()),
+            "blockstone copy --check MANIFEST TARGET"
+        ));
     };
     // For a copy to one file, the manifest has only the name of that file.
     let is_dir = path::look(path).is_ok_and(|found| found.is_dir());
     let root = if is_dir { path } else { parent_dir(path) };
-    let held = HeldDir::hold(root)
-        .with_context(|| format!("check {}\nhint: name the target of the copy", shown(path)))?;
-    let from = input::open(list).with_context(|| {
-        format!("read {}\nhint: name a file that --manifest wrote", list.display())
+    let held = HeldDir::hold(root).map_err(|error| {
+        let what = format!("check {}", shown(path));
+        Failure::new(what, "name the target of the copy").because(error)
     })?;
-    let all_bytes = from.metadata().map_or(0, |found| found.len());
+    let from = input::open(list).map_err(|error| {
+        let what = format!("read {}", list.display());
+        Failure::new(what, "name a file that --manifest wrote").because(error)
+    })?;
+    let all_bytes = path::look(list).map_or(0, |found| found.len());
+    let chunk_bytes = from.compression().map_or(CHUNK_BYTES, |_| PACKED_CHUNK_BYTES);
     let mut bar = Progress::start(context.printer)?;
     let mut changed = ChangedRow::table("changed", "Changed files", []).on_screen(SCREEN_ROWS);
     let mut sums = Sums { medium_bytes: Some(0), ..Sums::default() };
@@ -105,9 +114,12 @@ pub fn run(args: &CopyArgs, list: &Path, context: &Context) -> Result<Exit> {
         bar.step(at.0, &at.1)
     });
     for entry in manifest::read(BufReader::new(from)) {
+        // A signal ends the input, perhaps within a line.
+        if interrupt::signal().is_some() {
+            break;
+        }
         let entry = entry.with_context(|| format!("read {}", list.display()))?;
-        // A chunk takes about 60 bytes of a line: good enough for a progress bar.
-        line_bytes += 60 * (entry.chunks.len() as u64 + 1);
+        line_bytes += chunk_bytes * (entry.chunks.len() as u64 + 1);
         let done = line_bytes as f64 / all_bytes.max(line_bytes) as f64;
         *at.lock().unwrap_or_else(PoisonError::into_inner) = (done, shown(&entry.path));
         if watch.moved(0).is_break() {
@@ -120,10 +132,10 @@ pub fn run(args: &CopyArgs, list: &Path, context: &Context) -> Result<Exit> {
     }
     bar.finish();
     if sums.files == 0 && bar.signal().is_none() {
-        bail!(
-            "check {}: it lists no files\nhint: name a file that --manifest wrote",
-            list.display()
-        );
+        bail!(Failure::new(
+            format!("check {}: it lists no files", list.display()),
+            "name a file that --manifest wrote"
+        ));
     }
     finish(&report(&sums, changed, (list, root), bar.signal()), context)
 }

@@ -1,13 +1,15 @@
 //! The list of hashes that `--manifest` writes.
 
 use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use blockstone_copy::file::{Copied, manifest};
 use blockstone_copy::tree::Outcome;
 use blockstone_sys::output;
+
+use crate::failure::Failure;
 
 pub struct List {
     out: BufWriter<File>,
@@ -18,8 +20,10 @@ impl List {
     /// Creates the list before anything is copied: an unwritable list must not cost a copy.
     pub fn create(file: &Path) -> Result<Self> {
         let name = file.display().to_string();
-        let out = output::create(file)
-            .with_context(|| format!("write {name}\nhint: name another file with --manifest"))?;
+        let out = output::create(file).map_err(|error| {
+            let what = format!("write {name}");
+            Failure::new(what, "name another file with --manifest").because(error)
+        })?;
         Ok(Self { out: BufWriter::new(out), name })
     }
 
@@ -40,13 +44,13 @@ impl List {
             };
             let (path, chunks) = (path.to_owned(), chunks.clone());
             let entry = manifest::Entry { path, size_bytes, chunks };
-            manifest::write(&mut self.out, &entry).with_context(|| self.failed())?;
+            manifest::write(&mut self.out, &entry).map_err(|error| self.failed(error))?;
         }
         let whole = self.out.flush().and_then(|()| self.out.get_ref().sync_all());
-        whole.with_context(|| self.failed())
+        Ok(whole.map_err(|error| self.failed(error))?)
     }
 
-    fn failed(&self) -> String {
-        format!("write {}\nhint: free some space", self.name)
+    fn failed(&self, error: io::Error) -> Failure {
+        Failure::new(format!("write {}", self.name), "free some space").because(error)
     }
 }

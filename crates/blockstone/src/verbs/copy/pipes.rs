@@ -24,6 +24,7 @@ use super::args::CopyArgs;
 use super::beside::Against;
 use super::{Ran, options, report};
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::finish::finish;
 use crate::progress::Progress;
 use crate::verb::Context;
@@ -31,19 +32,28 @@ use crate::verb::Context;
 pub fn run(args: &CopyArgs, sources: &[PathBuf], target: &Path, context: &Context) -> Result<Exit> {
     refuse_options(args, "a pipe")?;
     if args.verify && target == Path::new("-") {
-        bail!("verify what goes to a pipe: nobody can read it again\nhint: omit --verify");
+        bail!(Failure::new(
+            "verify a copy to a pipe: the data cannot be read back",
+            "omit --verify"
+        ));
     }
     if args.force && target == Path::new("-") {
-        bail!("use --force with standard output: no file is replaced\nhint: omit --force");
+        bail!(Failure::new(
+            "use --force with standard output: no file is replaced",
+            "omit --force"
+        ));
     }
     let pipe = Path::new("-");
     match sources {
         [source] if source == pipe && target == pipe => {
-            bail!("copy - to -: both are pipes\nhint: name a file as one of them")
+            bail!(Failure::new("copy - to -: both are pipes", "name a file as one of them"))
         }
         [source] if source == pipe => from_pipe(args, target, context),
         [source] if target == pipe => to_pipe(args, source, context),
-        _ => bail!("copy several sources with -: a pipe has one\nhint: name one file and -"),
+        _ => bail!(Failure::new(
+            "copy several sources with -: a pipe has one",
+            "name one file and -"
+        )),
     }
 }
 
@@ -52,11 +62,10 @@ fn to_pipe(args: &CopyArgs, source: &Path, context: &Context) -> Result<Exit> {
         || context.global.csv.is_some()
         || context.global.html.is_some()
     {
-        bail!(
-            "copy {} to standard output: the report would be in it\n\
-             hint: omit --json, --csv and --html",
-            shown(source)
-        );
+        bail!(Failure::new(
+            format!("copy {} to standard output: the report would be in it", shown(source)),
+            "omit --json, --csv and --html"
+        ));
     }
     refuse_destroy(args)?;
     if device::is_device(source) {
@@ -119,13 +128,16 @@ pub fn to_device(
 ) -> Result<Exit> {
     refuse_options(args, "a device")?;
     let [source] = sources else {
-        bail!("copy several sources to a device\nhint: name one file or device");
+        bail!(Failure::new("copy several sources to a device", "name one file or device"));
     };
     if device::is_device(source) {
         refuse_method(args)?;
     }
     if path::look(source).is_ok_and(|found| found.is_dir()) {
-        bail!("copy {}: a directory to a device\nhint: name a file or device", shown(source));
+        bail!(Failure::new(
+            format!("copy {}: a directory to a device", shown(source)),
+            "name a file or device"
+        ));
     }
     let number = claim(args, target)?;
     let (ran, _) = through(args, (source, target), context, |watch| {
@@ -145,10 +157,10 @@ fn claim(args: &CopyArgs, target: &Path) -> Result<u64> {
 
 pub fn refuse_destroy(args: &CopyArgs) -> Result<()> {
     if let Some(other) = &args.destroy {
-        bail!(
-            "copy with --destroy {}: the target is no block device\nhint: omit --destroy",
-            shown(other)
-        );
+        bail!(Failure::new(
+            format!("copy with --destroy {}: the target is not a block device", shown(other)),
+            "omit --destroy"
+        ));
     }
     Ok(())
 }
@@ -161,14 +173,20 @@ fn refuse_options(args: &CopyArgs, with: &str) -> Result<()> {
         ("--jobs", args.jobs.is_some()),
     ];
     if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
-        bail!("use {option} with {with}: it applies to files only\nhint: omit {option}");
+        bail!(Failure::new(
+            format!("use {option} with {with}: it applies to files only"),
+            format!("omit {option}")
+        ));
     }
     Ok(())
 }
 
 fn refuse_method(args: &CopyArgs) -> Result<()> {
     if args.method.is_some() {
-        bail!("use --method with a device alone: its requests are direct\nhint: omit --method");
+        bail!(Failure::new(
+            "use --method with a device alone: its requests are direct",
+            "omit --method"
+        ));
     }
     Ok(())
 }

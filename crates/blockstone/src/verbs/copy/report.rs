@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use blockstone_base::hint::Hint as _;
 use blockstone_base::rule::judge;
 use blockstone_base::table::{Rows as _, Table};
 use blockstone_base::text::shown;
@@ -125,7 +126,7 @@ fn sections(ran: &Ran, compared: &Against) -> Vec<Section> {
     }
     let reasons = ReasonRow::table("reasons", "Why this way", ReasonRow::of(ran));
     let failed = outcome.failed.iter().map(|it| {
-        let (path, error) = (shown(&it.path), it.error.to_string());
+        let (path, error) = (shown(&it.path), it.error.told());
         FailedRow { path, error }
     });
     let failed = FailedRow::table("failed", "Not copied", failed);

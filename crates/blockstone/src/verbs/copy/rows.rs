@@ -21,7 +21,7 @@ rows! {
     pub(super) struct Summary {
         /// Regular files that were copied.
         files: u64 = total("files", Measure::Count),
-        /// Of these files, holes included.
+        /// Bytes of these files, holes included.
         bytes: u64 = total("bytes", Measure::Bytes),
         /// Bytes that were moved or shared; holes are not among them.
         data_bytes: u64 = total("data", Measure::Bytes),
@@ -37,7 +37,7 @@ rows! {
         verified: Result<bool, Missing> = flag("verified"),
         /// Bytes of the sources and targets in the page cache before the copy.
         page_cache_bytes_before: Option<u64> = bytes("page cache before"),
-        /// Likewise, after it.
+        /// Bytes of the sources and targets in the page cache after the copy.
         page_cache_bytes_after: Option<u64> = bytes("page cache after"),
         /// Bytes that an interrupted copy had moved, and that were kept.
         resumed_bytes: u64 = total("resumed", Measure::Bytes),
@@ -157,11 +157,11 @@ rows! {
         cpu_ns: f64 = time("CPU").answer(),
         /// Sources and target in the page cache, before.
         files_before_bytes: Option<u64> = bytes("files before"),
-        /// Likewise, after.
+        /// Sources and target in the page cache, after.
         files_after_bytes: Option<u64> = bytes("files after"),
         /// All files of the machine in the page cache, before.
         all_before_bytes: Option<u64> = bytes("all before"),
-        /// Likewise, after.
+        /// All files of the machine in the page cache, after.
         all_after_bytes: Option<u64> = bytes("all after"),
     }
 }

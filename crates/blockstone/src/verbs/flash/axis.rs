@@ -12,10 +12,10 @@ pub enum Axis {
     Policy(Vec<Policy>),
     PagesPerBlock(Vec<u32>),
     Reserve(Vec<u32>),
-    /// As ratios.
+    /// Ratios of bad blocks.
     BadBlocks(Vec<f64>),
     Levelling(Vec<Option<u32>>),
-    /// As ratios.
+    /// Ratios of over-provisioning.
     OverProvisioning(Vec<f64>),
 }
 

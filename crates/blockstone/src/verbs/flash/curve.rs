@@ -9,6 +9,7 @@ use blockstone_flash::fit::Sample;
 use blockstone_flash::trace::BadLine;
 
 use super::rates;
+use crate::failure::Failure;
 use crate::input;
 use crate::printer::Printer;
 use crate::recordings;
@@ -32,11 +33,15 @@ pub fn read(
         name.contains("_bw") || !name.contains("iops")
     });
     if io_size.is_some() && (is_bandwidth || !is_log) {
-        bail!("use --io-size: {curve} contains bytes\nhint: it is for logs of IOPS; omit it");
+        bail!(Failure::new(
+            format!("use --io-size: {curve} contains bytes"),
+            "it is for logs of IOPS; omit it"
+        ));
     }
     if is_log {
-        let text = input::report(path, LOG_BYTES)
-            .map_err(|error| anyhow!("read {curve}: {error}\nhint: check its permissions"))?;
+        let text = input::report(path, LOG_BYTES).map_err(|error| {
+            anyhow!(Failure::new(format!("read {curve}: {error}"), "check its permissions"))
+        })?;
         let io_bytes = io_size.map_or(IO_BYTES, Bytes::get);
         let unit_bytes = if is_bandwidth { 1024.0 } else { io_bytes as f64 };
         let log = fio::read_log(&text, unit_bytes);
@@ -46,10 +51,13 @@ pub fn read(
                 "warning: {bad} lines of {curve} were skipped; the first is line {line}: {why}"
             ));
             if bad * 10 > log.samples.len() as u64 + bad {
-                bail!(
-                    "read {curve}: {bad} lines cannot be parsed, the first is line {line}: {why}\n\
-                     hint: write it with fio --write_bw_log --log_avg_msec=1000"
-                );
+                bail!(Failure::new(
+                    format!(
+                        "read {curve}: {bad} lines cannot be parsed, the first is line {line}: \
+                         {why}"
+                    ),
+                    "write it with fio --write_bw_log --log_avg_msec=1000"
+                ));
             }
         }
         return Ok(log.samples);

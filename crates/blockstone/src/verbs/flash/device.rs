@@ -8,6 +8,8 @@ use blockstone_flash::preset::Preset;
 use super::args::{CollectionArgs, DeviceArgs};
 use super::ineffective;
 
+use crate::failure::Failure;
+
 pub fn preset(args: &DeviceArgs) -> Result<&'static Preset> {
     Preset::named(&args.preset).ok_or_else(|| anyhow!("there is no preset {}", args.preset))
 }
@@ -31,10 +33,10 @@ pub fn of(args: &DeviceArgs, collection: Option<&CollectionArgs>) -> Result<Devi
     }
     if let Some(rate) = args.channel_rate {
         if rate.get() == 0 {
-            bail!(
-                "use --channel-rate 0: it must be greater than 0\n\
-                 hint: omit it for channels without a limit"
-            );
+            bail!(Failure::new(
+                "use --channel-rate 0: it must be greater than 0",
+                "omit it for channels without a limit"
+            ));
         }
         times.transfer_ns = u64::from(device.page_bytes) * 1_000_000_000 / rate.get();
     }
@@ -54,10 +56,10 @@ pub fn of_formulas(args: &DeviceArgs, collection: &CollectionArgs) -> Result<Dev
 
 fn capacity(args: &DeviceArgs, device: &mut Device) -> Result<()> {
     if args.raw.is_some() && args.visible.is_none() && args.format_level.is_none() {
-        bail!(
-            "use --raw alone: the visible capacity is unknown\n\
-             hint: add --visible, or --format-level with the over-provisioning in percent"
-        );
+        bail!(Failure::new(
+            "use --raw alone: the visible capacity is unknown",
+            "add --visible, or --format-level with the over-provisioning in percent"
+        ));
     }
     device.raw_bytes = args.raw.map_or(device.raw_bytes, Bytes::get);
     device.visible_bytes = args.visible.map_or(device.visible_bytes, Bytes::get);

@@ -29,7 +29,7 @@ const FIGURES: [&str; 16] = [
     "elapsed_ns",
 ];
 
-/// Those that were keys of `summary`.
+/// Figures that were keys of `summary`.
 const SUMMARY: [&str; 12] = [
     "wa",
     "wa_analytic",

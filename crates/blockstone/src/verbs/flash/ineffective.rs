@@ -11,13 +11,15 @@ use blockstone_flash::workload::Action;
 use super::args::{CollectionArgs, DeviceArgs, LifeArgs, SimArgs, SweepArgs};
 use super::axis::Axis;
 
+use crate::failure::Failure;
+
 /// An option, and whether it is given.
 type Given = (&'static str, bool);
 
 /// Refuses the first of these options that is given.
 fn refuse(options: &[Given], why: &str, hint: &str) -> Result<()> {
     if let Some((option, _)) = options.iter().find(|(_, given)| *given) {
-        bail!("use {option}: {why}\nhint: {hint}");
+        bail!(Failure::new(format!("use {option}: {why}"), hint));
     }
     Ok(())
 }

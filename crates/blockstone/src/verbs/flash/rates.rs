@@ -8,6 +8,7 @@ use blockstone_flash::simulate::{Phase, Plan, Rate};
 use blockstone_record::Recording;
 use blockstone_record::manifest::Group;
 
+use crate::failure::Failure;
 use crate::recordings;
 use crate::verb::Global;
 
@@ -25,11 +26,10 @@ pub fn apply(path: &Path, global: &Global, plan: &mut Plan) -> Result<()> {
     let reads: f64 = seconds.iter().map(|second| requests(second.0)).sum();
     let writes: f64 = seconds.iter().map(|second| requests(second.1)).sum();
     if writes < 1.0 {
-        bail!(
-            "replay {}: the recording has no writes\n\
-             hint: garbage collection is caused by writes",
-            recording.dir.display()
-        );
+        bail!(Failure::new(
+            format!("replay {}: the recording has no writes", recording.dir.display()),
+            "garbage collection is caused by writes"
+        ));
     }
     plan.workload.reads = reads / (reads + writes);
     let phase = |&(read, written): &(f64, f64)| Phase {

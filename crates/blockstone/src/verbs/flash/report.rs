@@ -27,6 +27,7 @@ use rows::{
 pub use explain::explain;
 pub use models::{cliff, fit, life};
 pub use sweep::sweep;
+pub use words::given;
 
 const DOCS: &str = "computed by a model; docs/flash.md lists its limits";
 
@@ -121,7 +122,11 @@ pub fn simulation(
     sections.retain(|section| !section.blocks.is_empty());
     Report {
         headline: headline(first, trace),
-        identity: vec![words::device(first), words::collection(first), words::simulated(first)],
+        identity: vec![
+            words::device(&first.plan.device),
+            words::collection(first),
+            words::simulated(first),
+        ],
         cards: outcomes.iter().flat_map(|&(name, outcome)| cards(name, outcome)).collect(),
         sections,
         warnings: words::throttling(first).into_iter().collect(),
@@ -180,7 +185,7 @@ fn headline(outcome: &Outcome, trace: Option<&Trace>) -> Headline {
         let card = Card::exact("wa", "Write amplification", wa, "×");
         Card { words: "write amplification".into(), ..card }
     }));
-    Headline { subject: words::load(outcome), figures, text, tone }
+    Headline { subject: words::load(outcome), figures, text, tone, ..Headline::default() }
 }
 
 /// Returns the figures of a device. If there are several devices, the figures of each are a group

@@ -13,6 +13,7 @@ use blockstone_sys::{memory, survey};
 use super::args::SimArgs;
 use super::{device, ineffective, rates, refused, report};
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::finish::finish;
 use crate::input;
 use crate::progress::Progress;
@@ -68,7 +69,7 @@ fn plan(args: &SimArgs) -> Result<Plan> {
     let pages_per_request = match args.io_size {
         None => 1,
         Some(bytes) if bytes.get() == 0 => {
-            bail!("use --io-size 0: it must be greater than 0\nhint: for example 8K")
+            bail!(Failure::new("use --io-size 0: it must be greater than 0", "for example 8K"))
         }
         Some(bytes) => bytes.get().div_ceil(u64::from(device.page_bytes.max(1))) as u32,
     };
@@ -106,11 +107,10 @@ const LINE_BYTES: u64 = 64 << 10;
 
 fn read_trace(path: &Path, args: &SimArgs, device_bytes: u64) -> Result<Trace> {
     let unreadable = |error: std::io::Error| {
-        anyhow!(
-            "read {}: {error}\n\
-             hint: --trace takes the file of a trace or the directory of a recording",
-            path.display()
-        )
+        anyhow!(Failure::new(
+            format!("read {}: {error}", path.display()),
+            "--trace takes the file of a trace or the directory of a recording"
+        ))
     };
     memory::hold_to(None);
     let file = input::open(path).map_err(unreadable)?;

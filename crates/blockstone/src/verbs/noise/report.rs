@@ -1,8 +1,13 @@
 //! Report of noise: what it wrote, and what other users of the storage achieved without and with
 //! it.
 
-use blockstone_base::row;
-use blockstone_base::table::{Heading, Measure, Merge, Table, column, happened, share, text};
+mod earlier;
+
+use blockstone_base::rows;
+use blockstone_base::stats::Estimate;
+use blockstone_base::table::{
+    Measure, Row, Rows as _, Table, Value, count, happened, share, text, unmerged,
+};
 use blockstone_base::units::Bytes;
 use blockstone_judge::findings::Point;
 use blockstone_judge::noise::{NAMES, NoiseFindings};
@@ -10,14 +15,12 @@ use blockstone_judge::run::Noise;
 use blockstone_record::Recording;
 use blockstone_record::manifest::Manifest;
 use blockstone_record::parameters::NoiseParameters;
-use blockstone_report::render::json;
+use blockstone_report::render::json::schema::Tables;
 use blockstone_report::{Card, Report, Section, format};
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use crate::recorded::document::Common;
-use crate::recorded::{self, Groups, document, identity};
+use crate::recorded::{self, Groups, identity};
 use crate::verbs::run::report::forms;
+use crate::verbs::run::report::rows::WritersRow;
 
 const GROUPS: &Groups = &[(
     "noise",
@@ -29,30 +32,42 @@ const GROUPS: &Groups = &[(
     ],
 )];
 
-/// JSON document of noise.
-#[derive(Serialize, JsonSchema)]
-pub struct NoiseDocument<'a> {
-    #[serde(flatten)]
-    common: Common<'a>,
-    /// Amount written, and its effect; null if the run ended before a window opened.
-    noise: Option<&'a Noise>,
-    /// Number of phases without noise that were measured.
-    quiet_phases: usize,
-    /// Number of phases with noise that were measured.
-    noisy_phases: usize,
-    /// The writers as a point, with the evidence of the kernel and the device.
-    point: Option<&'a Point>,
+rows! {
+    /// Single figures of noise.
+    pub struct Summary {
+        /// Phases without noise that were measured.
+        quiet_phases: u64 = count("quiet phases"),
+        /// Phases with noise that were measured.
+        noisy_phases: u64 = count("noisy phases"),
+    }
 }
 
-/// Names of the tables that only this verb has.
-pub const TABLES: &[&str] = &["noise-writers", "effect"];
+rows! {
+    /// Figures of others without noise and with it.
+    pub struct EffectRow {
+        /// Figure that is compared: a rate, or the mean time of one.
+        figure: String = text("figure"),
+        /// Without noise.
+        quiet: Estimate = unmerged("quiet", Measure::OfRow).plain(),
+        /// With noise.
+        noisy: Estimate = unmerged("noisy", Measure::OfRow).plain(),
+        /// With ÷ without noise.
+        ratio: Value = share("÷ quiet"),
+        /// Whether a difference is established.
+        outcome: &'static str = text("result").answer(),
+    }
+}
+
+/// Tables that only this verb has.
+pub const TABLES: Tables =
+    &[("noise-writers", WritersRow::COLUMNS), ("effect", EffectRow::COLUMNS)];
 
 pub fn report(recording: &Recording, findings: &NoiseFindings) -> Report {
     let manifest = &recording.manifest;
-    let NoiseFindings { noise, point, phases, summary } = findings;
+    let NoiseFindings { point, phases, summary, .. } = findings;
     let cards: Vec<Card> = recorded::places(GROUPS)
         .filter_map(|place| {
-            let (_, figure) = summary.iter().find(|(name, _)| name == place.2)?;
+            let (_, figure) = summary.iter().find(|(name, _)| name == place.name)?;
             let source = point.as_ref().map(|point| format::load(&point.load));
             Some(recorded::card(place, figure, source.unwrap_or_default()))
         })
@@ -61,14 +76,13 @@ pub fn report(recording: &Recording, findings: &NoiseFindings) -> Report {
         headline: recorded::headline(manifest, cards.iter().take(2).cloned().collect()),
         cards,
         sections: sections(manifest, findings),
-        document: json::keys(NoiseDocument {
-            common: document::common(recording, &NAMES, summary, &[]),
-            noise: noise.as_ref(),
-            quiet_phases: phases.0,
-            noisy_phases: phases.1,
-            point: point.as_ref(),
-        }),
-        ..recorded::report("noise", recording, summary, &[])
+        scalars: Some(Summary::table(
+            "noise",
+            "Noise",
+            [Summary { quiet_phases: phases.0 as u64, noisy_phases: phases.1 as u64 }],
+        )),
+        first: earlier::keys(recording, findings),
+        ..recorded::report("noise", recording, &NAMES, summary, &[])
     }
 }
 
@@ -82,29 +96,26 @@ fn sections(manifest: &Manifest, findings: &NoiseFindings) -> Vec<Section> {
         writers.notes.extend(point.as_ref().and_then(device));
         sections.push(Section::new("noise-writers", "The noise writers").with([writers]));
         if phases.0 > 0 {
-            sections.push(effect(noise, *phases));
+            sections.push(effect(noise, (phases.0 as u64, phases.1 as u64)));
         }
     }
     sections.push(identity::section(manifest));
     sections
 }
 
-/// The columns that fit 80 characters; the document has all intervals.
-const EFFECT: &[Heading] = &[
-    text("figure", "figure", "What is compared: a rate, or the mean time of one."),
-    column("quiet", "quiet", Measure::OfRow, Merge::Never, "Without noise."),
-    column("noisy", "noisy", Measure::OfRow, Merge::Never, "With noise."),
-    share("ratio", "÷ quiet", "With ÷ without noise."),
-    column("outcome", "result", Measure::Text, Merge::Never, "If a difference is established."),
-];
-
-fn effect(found: &Noise, (without, with): (usize, usize)) -> Section {
-    let mut table = Table::new("effect", "Effect of the noise on others", EFFECT);
+fn effect(found: &Noise, (without, with): (u64, u64)) -> Section {
+    let title = "Effect of the noise on others";
+    let mut table = Table::new("effect", title, EffectRow::COLUMNS);
     for row in &found.effect {
-        let [without, with] = [row.quiet, row.noisy].map(|estimate| estimate.value);
-        let cells = row![&row.title, without, with, happened(row.ratio), row.outcome.words()];
+        let cells = EffectRow {
+            figure: row.title.clone(),
+            quiet: row.quiet,
+            noisy: row.noisy,
+            ratio: happened(row.ratio),
+            outcome: row.outcome.words(),
+        };
         let measure = if row.unit == "ns" { Measure::Nanoseconds } else { Measure::Count };
-        table.push(cells.of(measure));
+        table.push(Row::from(cells).of(measure));
     }
     table.notes.push(format!(
         "{without} phases without noise and {with} with it, in turn: what changed slowly on the \
@@ -117,7 +128,10 @@ fn effect(found: &Noise, (without, with): (usize, usize)) -> Section {
                 .to_owned(),
         );
     }
-    Section::new("effect", "Effect of the noise on others").with([table])
+    let has_ratio = found.effect.iter().any(|row| row.ratio.is_some());
+    Section::new("effect", "Effect of the noise on others")
+        .with([table])
+        .with(has_ratio.then(|| forms::shares(found)))
 }
 
 /// Describes how often each writer went through its area in a phase. Less than once leaves a part

@@ -6,7 +6,6 @@ use blockstone_base::units::{Bytes, three_digits};
 use blockstone_base::verdict::Verdict;
 use blockstone_offload::{Assigned, Copies, Ledger};
 use blockstone_report::render::json::schema::Tables;
-use blockstone_report::render::terminal::Style;
 use blockstone_report::{Block, Detail, Headline, Report, Section, Tone};
 use blockstone_sys::memory;
 
@@ -22,7 +21,7 @@ use crate::finish::finish;
 use crate::verb::Context;
 use crate::verbs::trace::subject;
 
-/// Most runs whose bars a terminal shows.
+/// Maximum number of runs whose bars a terminal shows.
 const BARS_MAX: usize = 6;
 /// Below this share of eligible bytes, the remainder says nothing about chained rows.
 const MOST: f64 = 0.9;
@@ -67,7 +66,7 @@ pub fn run(args: &AccountArgs, context: &Context) -> Result<Exit> {
         account.notes.extend(read.notes);
     }
     input::check_unit(args.unit, is_unit_used)?;
-    finish(&report(&account, &context.printer.style()), context)
+    finish(&report(&account), context)
 }
 
 /// Returns the findings that rules judge.
@@ -95,11 +94,11 @@ pub fn finding(ledger: &Ledger, link_bytes_per_s: Option<f64>) -> OffloadRun {
     }
 }
 
-fn report(account: &Account, style: &Style) -> Report {
+fn report(account: &Account) -> Report {
     let ledgers = &account.ledgers;
     let verdicts = rules::judge_runs(&findings(ledgers, account.link_bytes_per_s));
     let (text, tone) = headline(ledgers);
-    let mut sections = sections_of(ledgers, &verdicts, style);
+    let mut sections = sections_of(ledgers, &verdicts);
     if let Some(link) = account.link_bytes_per_s {
         sections.push(Section::of("links", tables::links(ledgers, link)));
     }
@@ -121,13 +120,13 @@ fn report(account: &Account, style: &Style) -> Report {
 }
 
 /// Returns the sections for any runs.
-pub fn sections_of(ledgers: &[Ledger], verdicts: &[Verdict], style: &Style) -> Vec<Section> {
+pub fn sections_of(ledgers: &[Ledger], verdicts: &[Verdict]) -> Vec<Section> {
     let mut bytes = Section::new("bars", "Where the bytes went").detail(Detail::Terminal);
     for ledger in &ledgers[..ledgers.len().min(BARS_MAX)] {
         if ledgers.len() > 1 {
             bytes.blocks.push(Block::Text(ledger.name.clone()));
         }
-        bytes.blocks.push(Block::Preformatted(charts::bars(ledger, style)));
+        bytes.blocks.push(Block::Bars(charts::bars(ledger)));
     }
     vec![
         bytes,
@@ -214,7 +213,7 @@ pub fn remarks(ledgers: &[Ledger]) -> Vec<String> {
         remark(match ledger.copies() {
             Copies::Whole { copies, .. } => format!("{copies} copies of each write"),
             Copies::Odd { measured } => format!(
-                "copies of each write: {}; this is no whole number: part of the writes went \
+                "copies of each write: {}; this is not a whole number: part of the writes went \
                  elsewhere or with other redundancy",
                 three_digits(measured)
             ),

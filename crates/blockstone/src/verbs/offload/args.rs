@@ -49,7 +49,7 @@ pub struct AccountArgs {
     #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
     #[arg(add = Purpose::Input)]
     pub files: Vec<PathBuf>,
-    /// In which counters of bytes are given in a CSV without a column of units [default: B]
+    /// Unit of the counters of bytes in a CSV without a column of units [default: B]
     #[arg(long, value_parser = one_of(UNITS))]
     pub unit: Option<Unit>,
     /// Bandwidth of the link of one host: the report says how much of it was used
@@ -65,7 +65,7 @@ pub struct ModelArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(add = Purpose::Input)]
     pub fit: Vec<PathBuf>,
-    /// In which counters of bytes are given in a CSV without a column of units [default: B]
+    /// Unit of the counters of bytes in a CSV without a column of units [default: B]
     #[arg(long, value_parser = one_of(UNITS), requires = "fit")]
     pub unit: Option<Unit>,
     /// Share of what is read that crosses the wire [default: the greatest of the runs, or 100%]
@@ -93,7 +93,7 @@ pub struct ModelArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Cells")]
 pub struct CellArgs {
-    /// Storage servers; all of them worked in runs that do not say how many did
+    /// Storage servers; runs that do not say how many worked are taken to have used all of them
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     #[arg(default_value_t = 1)]
     pub cells: u32,

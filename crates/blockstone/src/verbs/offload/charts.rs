@@ -1,18 +1,15 @@
 //! Charts and bars of ledgers.
 
 use blockstone_base::table::Measure;
-use blockstone_base::units::Bytes;
 use blockstone_offload::Ledger;
 use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
 use blockstone_report::percent;
-use blockstone_report::render::terminal::Style;
+use blockstone_report::picture::{Bar, Bars};
 
 use super::tables::lines;
 
-/// Most runs that a chart has room for.
+/// Maximum number of runs that a chart has room for.
 const RUNS_MAX: usize = 6;
-/// Characters of the longest bar.
-const BAR: f64 = 30.0;
 
 /// Charts the bytes of runs side by side, in the order of the ledger.
 pub fn ledger(ledgers: &[Ledger]) -> Chart {
@@ -42,18 +39,12 @@ pub fn ledger(ledgers: &[Ledger]) -> Chart {
 }
 
 /// Shows the bytes of a run as bars in their fixed order, each with its share of the first line.
-pub fn bars(ledger: &Ledger, style: &Style) -> Vec<String> {
-    let lines = lines(ledger);
-    let greatest = lines.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0).max(1);
+pub fn bars(ledger: &Ledger) -> Bars {
     let first = ledger.read_bytes;
-    let width = lines.iter().map(|(line, _)| line.chars().count()).max().unwrap_or(0);
-    let bar = |(line, bytes): &(String, u64)| {
-        let cells = (*bytes as f64 / greatest as f64 * BAR).round() as usize;
-        let cells = if *bytes > 0 { cells.max(1) } else { 0 };
-        let share = if first > 0 { percent(*bytes as f64 / first as f64) } else { String::new() };
-        let bar = format!("{:<width$}", "█".repeat(cells), width = BAR as usize);
-        let bytes = Bytes(*bytes).to_string();
-        format!("  {line:<width$}  {}  {bytes:>10}  {share:>6}", style.dim(&bar))
+    let bar = |(label, bytes): (String, u64)| {
+        let share = (first > 0).then(|| percent(bytes as f64 / first as f64));
+        let note = share.unwrap_or_default();
+        Bar { label, value: bytes as f64, note, color: Color::Grey }
     };
-    lines.iter().map(bar).collect()
+    Bars::new("bytes", lines(ledger).into_iter().map(bar).collect())
 }

@@ -11,6 +11,7 @@ use blockstone_pushdown::cells::{self, CellsError, Settings};
 use blockstone_servers::SqlError;
 
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::finish::finish;
 use crate::progress::Progress;
 use crate::recordings;
@@ -25,10 +26,7 @@ pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
     let signal = bar.signal();
     match measured {
         Ok(measured) if measured.runs.is_empty() && signal.is_some() => Ok(interrupted(context)),
-        Ok(measured) => {
-            let style = context.printer.style();
-            finish(&report::report(&settings, &measured, signal, &style), context)
-        }
+        Ok(measured) => finish(&report::report(&settings, &measured, signal), context),
         Err(CellsError::Sql(SqlError::Interrupted)) => Ok(interrupted(context)),
         Err(_) if signal.is_some() => Ok(interrupted(context)),
         Err(error) => Err(error.into()),
@@ -42,14 +40,14 @@ fn interrupted(context: &Context) -> Exit {
 
 fn settings(args: &RunArgs) -> Result<Settings> {
     if !args.cells.windows(2).all(|pair| pair[0] < pair[1]) {
-        bail!("offload run: --cells must ascend\nhint: --cells 1,2,4");
+        bail!(Failure::new("offload run: --cells must ascend", "--cells 1,2,4"));
     }
     let cards = args.cards.cards()?;
     if cards.rows() < u64::from(*args.cells.last().unwrap_or(&1)) * 1000 {
-        bail!(
-            "offload run: a table of {} leaves cells without rows\nhint: a larger --scale",
-            args.cards.scale
-        );
+        bail!(Failure::new(
+            format!("offload run: a table of {} leaves cells without rows", args.cards.scale),
+            "a larger --scale"
+        ));
     }
     Ok(Settings {
         dir: args.dir.clone(),

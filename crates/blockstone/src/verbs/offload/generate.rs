@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use blockstone_base::rows;
 use blockstone_base::table::{Measure, Rows as _, count, level, text};
 use blockstone_base::text::parent_dir;
@@ -20,6 +20,7 @@ use clap::{Args, ValueHint};
 use super::earlier;
 use crate::choice::{Choice, one_of};
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::finish::finish;
 use crate::progress::Progress;
 use crate::purpose::Purpose;
@@ -109,10 +110,10 @@ impl CardsArgs {
     pub fn cards(&self) -> Result<Cards> {
         let least = ROW_BYTES as u64 + 1;
         if !(least..1 << 50).contains(&self.scale.get()) {
-            bail!(
-                "make a table of {}: it must have a row, and less than 1 PiB\nhint: --scale 128M",
-                self.scale
-            );
+            bail!(Failure::new(
+                format!("make a table of {}: it must have a row, and less than 1 PiB", self.scale),
+                "--scale 128M"
+            ));
         }
         Ok(Cards::of_bytes(self.scale.get(), self.seed))
     }
@@ -130,7 +131,7 @@ fn schema() -> String {
 pub fn run(args: &GenerateArgs, context: &Context) -> Result<Exit> {
     let Some(file) = &args.file else {
         if let Some(option) = context.global.asks_for_report() {
-            bail!("print the schema: {option} has no effect\nhint: omit it");
+            bail!(Failure::new(format!("print the schema: {option} has no effect"), "omit it"));
         }
         context.printer.answer(&schema())?;
         return Ok(Exit::Done);
@@ -138,7 +139,10 @@ pub fn run(args: &GenerateArgs, context: &Context) -> Result<Exit> {
     let cards = args.cards.cards()?;
     let piped = file == Path::new("-");
     if let Some(option) = context.global.asks_for_report().filter(|_| piped) {
-        bail!("write rows to standard output: {option} writes there too\nhint: name a file");
+        bail!(Failure::new(
+            format!("write rows to standard output: {option} writes there too"),
+            "name a file"
+        ));
     }
     let mut bar = Progress::start(context.printer)?;
     let written = if piped {
@@ -158,27 +162,34 @@ pub fn run(args: &GenerateArgs, context: &Context) -> Result<Exit> {
 /// Checks that the file is new or empty, and that its file system has room.
 fn refuse_full(file: &Path, cards: &Cards) -> Result<()> {
     if path::look(file).is_ok_and(|found| found.is_file() && found.len() > 0) {
-        bail!("write {}: it is not empty\nhint: name a new file", file.display());
+        bail!(Failure::new(
+            format!("write {}: it is not empty", file.display()),
+            "name a new file"
+        ));
     }
     let found = survey::target(Path::new("/"), parent_dir(file))?;
     let asked = cards.rows().saturating_mul(LINE_BYTES);
     if found.free_bytes < asked && !file.exists() {
-        bail!(
-            "write {}: up to {} are needed, and {} are free\nhint: a smaller --scale, or another \
-             file system",
-            file.display(),
-            Bytes(asked),
-            Bytes(found.free_bytes)
-        );
+        bail!(Failure::new(
+            format!(
+                "write {}: up to {} are needed, and {} are free",
+                file.display(),
+                Bytes(asked),
+                Bytes(found.free_bytes)
+            ),
+            "a smaller --scale, or another file system"
+        ));
     }
     Ok(())
 }
 
 fn to_file(file: &Path, cards: &Cards, format: Format, bar: &mut Progress) -> Result<Option<u64>> {
-    let named = || format!("write {}", file.display());
-    let hint = "\nhint: free some space, or name another file";
-    let mut out: BufWriter<File> =
-        BufWriter::new(output::create(file).with_context(|| format!("{}{hint}", named()))?);
+    let failed = |error: anyhow::Error| {
+        let what = format!("write {}", file.display());
+        Failure::new(what, "free some space, or name another file").because(error)
+    };
+    let created = output::create(file).map_err(|error| failed(error.into()))?;
+    let mut out: BufWriter<File> = BufWriter::new(created);
     let written = write(&mut out, cards, format, bar);
     let flushed = out.flush();
     match (written, flushed) {
@@ -190,8 +201,7 @@ fn to_file(file: &Path, cards: &Cards, format: Format, bar: &mut Progress) -> Re
         (written, flushed) => {
             remove(file, out.get_ref());
             let error = written.err().or(flushed.err().map(Into::into));
-            Err(error.unwrap_or_else(|| anyhow::anyhow!("it ended early")))
-                .with_context(|| format!("{}{hint}", named()))
+            bail!(failed(error.unwrap_or_else(|| anyhow::anyhow!("it ended early"))))
         }
     }
 }

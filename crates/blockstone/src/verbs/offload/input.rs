@@ -13,6 +13,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value as Json, json};
 
 use crate::earlier::{null, rename, rows};
+use crate::failure::{Failure, with_hint_of};
 use crate::input;
 
 /// Larger files are not reports.
@@ -30,10 +31,10 @@ pub struct Read {
 /// Refuses a unit that has no effect.
 pub fn check_unit(unit: Option<Unit>, is_used: bool) -> Result<()> {
     if let Some(unit) = unit.filter(|_| !is_used) {
-        bail!(
-            "read counters in {}: the files say their units\nhint: leave out --unit",
-            unit.name()
-        );
+        bail!(Failure::new(
+            format!("read counters in {}: the files say their units", unit.name()),
+            "leave out --unit"
+        ));
     }
     Ok(())
 }
@@ -42,7 +43,10 @@ pub fn check_unit(unit: Option<Unit>, is_used: bool) -> Result<()> {
 pub fn text(path: &Path) -> Result<String> {
     input::report(path, BYTES_MAX).map_err(|error| {
         let name = shown(path);
-        anyhow!("read {name}: {error}\nhint: name a report of a database, or a CSV of counters")
+        anyhow!(Failure::new(
+            format!("read {name}: {error}"),
+            "name a report of a database, or a CSV of counters"
+        ))
     })
 }
 
@@ -55,14 +59,17 @@ fn read_text(path: &Path, text: &str, unit: Option<Unit>) -> Result<Read> {
     let head = &text[..text.floor_char_boundary(16 << 10)];
     if !blockstone_import::recognises(head) {
         let counters = counters::read(text, unit.unwrap_or(Unit::Bytes))
-            .map_err(|error| anyhow!("read {name}: {error}"))?;
+            .map_err(|error| with_hint_of(&error, format!("read {name}: {error}")))?;
         let is_unit_used = !counters.has_units;
         return Ok(Read { counters, notes: Vec::new(), is_unit_used });
     }
     let report = blockstone_import::read(&name, text, Names::Kept);
     let report = report.map_err(|error| match error {
-        ImportError::NoLoad { .. } => anyhow!("read {name}: {error}"),
-        _ => anyhow!("read {name}: {error}\nhint: name an AWR report or a CSV of counters"),
+        ImportError::NoLoad { .. } => with_hint_of(&error, format!("read {name}: {error}")),
+        _ => anyhow!(Failure::new(
+            format!("read {name}: {error}"),
+            "name an AWR report or a CSV of counters"
+        )),
     })?;
     let known = report
         .intervals
@@ -70,10 +77,10 @@ fn read_text(path: &Path, text: &str, unit: Option<Unit>) -> Result<Read> {
         .filter_map(|interval| ledger(&run_name(&report.database.name, interval), interval));
     let ledgers: Vec<Ledger> = known.collect();
     if ledgers.is_empty() {
-        bail!(
-            "read {name}: it has no counters of bytes read\n\
-             hint: a report of 11.2 or later has them among the instance activity statistics"
-        );
+        bail!(Failure::new(
+            format!("read {name}: it has no counters of bytes read"),
+            "a report of 11.2 or later has them among the instance activity statistics"
+        ));
     }
     let mut notes: Vec<String> = Vec::new();
     notes.extend(report.notes.iter().map(|note| format!("{name}: {note}")));
@@ -127,11 +134,10 @@ pub fn measured(path: &Path, unit: Option<Unit>) -> Result<(Vec<Measured>, bool)
         return Ok((runs, read.is_unit_used));
     }
     let runs = runs(&text).map_err(|error| {
-        anyhow!(
-            "read {}: {error}\nhint: name the document that blockstone offload account --json \
-             prints",
-            shown(path)
-        )
+        anyhow!(Failure::new(
+            format!("read {}: {error}", shown(path)),
+            "name the document that blockstone offload account --json prints"
+        ))
     })?;
     Ok((runs, false))
 }

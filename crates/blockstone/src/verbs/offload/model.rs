@@ -11,6 +11,7 @@ use blockstone_sys::memory;
 use super::args::{ModelArgs, Rate};
 use super::input;
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::finish::finish;
 use crate::verb::Context;
 use crate::verbs::trace::subject;
@@ -50,10 +51,10 @@ pub fn run(args: &ModelArgs, context: &Context) -> Result<Exit> {
         fit::fit(&runs, cells, args.hosts.processors, args.returned)?
     };
     if args.hosts.processors.is_some() && machine.shared.is_none() {
-        bail!(
-            "model offload: no run has the processor time of both sides\n\
-             hint: leave out --processors, or measure runs that have it"
-        );
+        bail!(Failure::new(
+            "model offload: no run has the processor time of both sides",
+            "leave out --processors, or measure runs that have it"
+        ));
     }
     machine.scan_rate = rate(args.cells.scan_rate).or(machine.scan_rate);
     machine.cell_cpu_rate = rate(args.cells.cell_cpu_rate);
@@ -70,10 +71,10 @@ pub fn run(args: &ModelArgs, context: &Context) -> Result<Exit> {
     let in_runs = fitted.iter().map(|run| run.hosts).max();
     let hosts = args.hosts.hosts.or(in_runs).unwrap_or(1);
     if machine.bound(f64::from(hosts), returned).is_none() {
-        bail!(
-            "model offload: no rate is known\n\
-             hint: name runs with --fit, or state --scan-rate and --consume-rate"
-        );
+        bail!(Failure::new(
+            "model offload: no rate is known",
+            "name runs with --fit, or state --scan-rate and --consume-rate"
+        ));
     }
     let crossing = machine.crossings(returned).iter().map(|it| it.hosts).fold(0.0, f64::max);
     let enough = (crossing * 1.25).ceil().max(f64::from(HOSTS_MIN.max(hosts)));

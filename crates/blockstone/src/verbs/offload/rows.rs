@@ -9,9 +9,9 @@ rows! {
         /// The run.
         run: String = text("run"),
         /// Kind of bytes, from the plan to the client.
-        line: String = text("bytes"),
+        line: String = text("step"),
         /// Their number.
-        bytes: u64 = bytes(""),
+        bytes: u64 = bytes("bytes"),
         /// Share of the first line of the run.
         share: Value = share("of the first"),
     }
@@ -138,14 +138,14 @@ rows! {
         run: String = text("run"),
         /// In which no counter falls; the chosen one is A.
         assignment: &'static str = text("assignment"),
-        /// As it is called before the run.
+        /// Name of the instance before the run.
         instance: String = text("instance"),
-        /// As the row is called that continues it.
+        /// Name in the row that continues it.
         listed_as: String = text("listed as"),
         /// In GiB, with the digits that publications have.
-        read: String = text("read"),
+        read: String = text("read, GiB"),
         /// In GiB.
-        wire: String = text("wire"),
+        wire: String = text("wire, GiB"),
         /// Its selectivity.
         wire_of_eligible: String = text("wire ÷ eligible"),
         /// Greatest ÷ least selectivity of the assignment.

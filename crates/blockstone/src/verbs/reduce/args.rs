@@ -21,7 +21,7 @@ Examples:
   blockstone reduce --html reduction.html /dev/sdb a block device (read only), as a page
   blockstone reduce --save monday /data            save the scan; --resume monday continues it
   blockstone reduce --merge hostA hostB            the files of two hosts on one array
-  blockstone reduce --json /data | jq '.results[] | {block_size, offset, dedup_ratio}'
+  blockstone reduce --json /data | jq '.tables.grids[] | {grid, dedup_ratio}'
   blockstone reduce --generate oracle-like --files 16 --size 128M demo
 
 A model is a name or a TOML file:
@@ -104,7 +104,8 @@ pub struct ReduceArgs {
     /// Minimum time between two saves
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Saved scans")]
     pub save_every: Nanos,
-    /// Continue an interrupted scan from its last save; what is counted stays as it was started
+    /// Continue an interrupted scan from its last save; the options for counting remain those it
+    /// was started with
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Saved scans",
           conflicts_with_all = COUNTING)]
     #[arg(add = Purpose::Directory)]

@@ -1,61 +1,62 @@
 //! The report of `reduce`: how far an array would shrink files, what prevents it, where copies are.
 
 mod charts;
-pub mod document;
 mod maps;
 mod strips;
-mod tables;
+pub mod tables;
 #[cfg(test)]
 mod tests;
-mod words;
+pub mod words;
 
-use blockstone_base::table::Table;
+use blockstone_base::table::{Rows as _, Table};
 use blockstone_base::units::{Bytes, format_ns, thousands, three_digits};
 use blockstone_record::manifest::End;
 use blockstone_reduce::estimate::Interval;
 use blockstone_reduce::findings::{Class, CompressionFigures, Findings, GridFigures};
 use blockstone_reduce::scanned::Scanned;
 use blockstone_report::chart::Chart;
-use blockstone_report::render::json;
-use blockstone_report::render::terminal::Style;
-use blockstone_report::render::terminal::columns::visible_width;
+use blockstone_report::render::json::schema::Tables;
 use blockstone_report::{Block, Card, Detail, Headline, Report, Section, Tone};
 use blockstone_report::{block_size, percent, to_one};
 
-/// Most shifted copies that the terminal names.
+use super::rows::{
+    ClassRow, CompressionRow, FieldRow, FileRow, GridRow, MaskedRow, OccurrenceRow, RunRow,
+    SharedRow, ShiftRow, SkippedRow, StripRow, Summary,
+};
+
+/// Maximum number of shifted copies that the terminal names.
 const SHIFTS_MAX: usize = 3;
-/// Most files with a problem that are named.
+/// Maximum number of files with a problem that are named.
 const NAMED_MAX: usize = 4;
-/// Most columns of a path that are shown.
+/// Maximum number of columns of a path that are shown.
 const NAME_WIDTH: usize = 36;
 
-pub const TABLES: &[&str] = &[
-    "dedup",
-    "steps",
-    "grids",
-    "compression",
-    "fields",
-    "runs",
-    "shifts",
-    "occurrences",
-    "files",
-    "skipped",
+pub const TABLES: Tables = &[
+    ("grids", GridRow::COLUMNS),
+    ("compression", CompressionRow::COLUMNS),
+    ("classes", ClassRow::COLUMNS),
+    ("masked", MaskedRow::COLUMNS),
+    ("fields", FieldRow::COLUMNS),
+    ("runs", RunRow::COLUMNS),
+    ("shifts", ShiftRow::COLUMNS),
+    ("strips", StripRow::COLUMNS),
+    ("shared", SharedRow::COLUMNS),
+    ("occurrences", OccurrenceRow::COLUMNS),
+    ("files", FileRow::COLUMNS),
+    ("skipped", SkippedRow::COLUMNS),
 ];
+/// Tables that show people, with columns for each offset and each step, what others have in rows.
+pub const SHOWN: &[&str] = &["dedup", "steps"];
 
-/// Reports a scan, which `signal` may have ended. The terminal's lines keep to `style`.
-pub fn report(
-    findings: &Findings,
-    scanned: &Scanned,
-    signal: Option<&str>,
-    style: &Style,
-) -> Report {
-    let mut sections = on_screen(findings, scanned, style);
+/// Reports a scan, which `signal` may have ended.
+pub fn report(findings: &Findings, scanned: &Scanned, signal: Option<&str>) -> Report {
+    let mut sections = on_screen(findings, scanned);
     sections.extend(on_page(findings, scanned));
     sections.retain(|section| !section.blocks.is_empty());
-    let (headline, identity) = top(findings, scanned, style);
+    let (headline, identity) = top(findings, scanned);
     Report {
         verb: "reduce".into(),
-        version: 1,
+        version: 2,
         headline,
         identity,
         warnings: warnings(scanned),
@@ -64,31 +65,25 @@ pub fn report(
         verdicts: findings.verdicts.clone(),
         end: End::by(signal),
         partial: !scanned.is_whole(),
-        document: json::keys(document::document(findings, scanned)),
+        scalars: Some(Summary::table("reduce", "", [Summary::of(findings, scanned)])),
+        shown_only: SHOWN,
         ..Report::default()
     }
 }
 
 /// Returns the ratio, its certainty, and what it covers. If the scan is incomplete, the same line
 /// says so before the ratio, so that it is quoted with it.
-fn top(findings: &Findings, scanned: &Scanned, style: &Style) -> (Headline, Vec<String>) {
+fn top(findings: &Findings, scanned: &Scanned) -> (Headline, Vec<String>) {
     let (bytes, stored) = words::in_and_stored(findings);
     let is_partial = words::shortfall(scanned).is_some();
     let partial = if is_partial { "Partial scan: " } else { "" };
     let mut text = format!("{partial}{}", ratios(findings));
-    let mut second = String::new();
-    if let Some(certainty) = findings.primary().reduction_ratio.map(|r| words::certainty(&r)) {
-        // It stays in one piece: if it does not fit, it begins the next line.
-        let together = format!("{text} ({certainty})");
-        if visible_width(&together) <= style.width {
-            text = together;
-        } else {
-            second = format!("{certainty}; ");
-        }
+    if let Some(ratio) = findings.primary().reduction_ratio {
+        text = format!("{text} ({})", words::certainty(&ratio));
     }
     let stored = stored.map_or_else(String::new, |stored| format!(" → {} stored", Bytes(stored)));
     let identity = vec![
-        format!("{second}{} in{stored} ({})", Bytes(bytes), words::model(findings)),
+        format!("{} in{stored} ({})", Bytes(bytes), words::model(findings)),
         format!("{}; {}", words::subject(scanned), effort(scanned)),
     ];
     let tone = if is_partial { Tone::Warning } else { Tone::Plain };
@@ -203,9 +198,8 @@ fn cards(findings: &Findings) -> Vec<Card> {
 }
 
 /// Returns the sections that one screen has room for.
-fn on_screen(findings: &Findings, scanned: &Scanned, style: &Style) -> Vec<Section> {
+fn on_screen(findings: &Findings, scanned: &Scanned) -> Vec<Section> {
     let identical = strips::identical(findings, scanned);
-    let strips = Block::Preformatted(strips::lines(findings, scanned, style));
     let shifts = shifts(findings, scanned).into_iter().map(Block::Text);
     vec![
         Section::new("dedup", "").with([tables::offsets(findings)]),
@@ -213,7 +207,12 @@ fn on_screen(findings: &Findings, scanned: &Scanned, style: &Style) -> Vec<Secti
         Section::new("headers", "").with([ladder(findings)]).with(field_costs(findings)),
         Section::new("usage", "").with(usage(findings)),
         Section::new("shifts", "").detail(Detail::Terminal).with(shifts),
-        Section::new("strips", "").detail(Detail::Terminal).with([strips]),
+        Section::new("places", "Where copies lie")
+            .about(
+                "Every file from its beginning to its end. Of the copies of one content, the \
+                 first that was read is the unique one.",
+            )
+            .with([strips::cells(findings, scanned)]),
         Section::new("identical", "").with(identical),
     ]
 }
@@ -286,6 +285,7 @@ fn on_page(findings: &Findings, scanned: &Scanned) -> Vec<Section> {
     let chapter = |id: &'static str, heading: &'static str, charts: Vec<Chart>, tables: Vec<_>| {
         Section::page(id, heading).with(charts).with(tables)
     };
+    let names = &words::all_names(scanned);
     let all_fields = field_costs(findings).is_none().then(|| tables::fields(findings));
     vec![
         chapter(
@@ -302,7 +302,7 @@ fn on_page(findings: &Findings, scanned: &Scanned) -> Vec<Section> {
             "compression",
             "Compression",
             charts::compression(findings).into(),
-            vec![tables::compression(findings)],
+            vec![tables::compression(findings), tables::classes(findings)],
         )
         .about(
             "Contents of the model's blocks, each compressed on its own and stored in whole steps.",
@@ -311,18 +311,18 @@ fn on_page(findings: &Findings, scanned: &Scanned) -> Vec<Section> {
             "fields",
             "What page headers cost",
             charts::fields(findings),
-            all_fields.into_iter().collect(),
+            all_fields.into_iter().chain([tables::masked(findings)]).collect(),
         )
         .about("Fields that differ although rows do not, set to zero one class after the other."),
         chapter(
-            "places",
-            "Where copies lie",
-            maps::strips(findings, scanned),
-            vec![tables::runs(findings, scanned), tables::shifts(findings, scanned)],
-        )
-        .about(
-            "Every file from its beginning to its end. Of the copies of one content, the first \
-             that was read is the unique one.",
+            "copies",
+            "Copies, file by file",
+            maps::areas(findings, scanned),
+            vec![
+                tables::runs(findings, names),
+                tables::shifts(findings, names),
+                tables::strips(findings, names),
+            ],
         ),
         chapter(
             "sharing",
@@ -331,13 +331,13 @@ fn on_page(findings: &Findings, scanned: &Scanned) -> Vec<Section> {
                 .into_iter()
                 .chain([charts::occurrences(findings)])
                 .collect(),
-            vec![tables::occurrences(findings)],
+            vec![tables::shared(findings, names), tables::occurrences(findings)],
         ),
         chapter(
             "files",
             "What was scanned",
             Vec::new(),
-            vec![tables::files(scanned), tables::skipped(scanned)],
+            vec![tables::files(findings, scanned, names), tables::skipped(scanned)],
         )
         .about(findings.model.about.clone()),
     ]

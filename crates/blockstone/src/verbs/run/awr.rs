@@ -2,34 +2,40 @@
 //! per run.
 
 use anyhow::{Result, anyhow};
+use blockstone_base::table::Value;
 use blockstone_base::units::thousands;
 use blockstone_judge::RunFindings;
 use blockstone_record::Recording;
 use blockstone_record::parameters::RunParameters;
 use blockstone_report::Report;
 
-/// Returns headings and values as one line each, with `|` between the columns. A column without a
-/// measurement is empty; `DFPR_LAT` always is, since the instance does not do db file parallel
-/// read.
-pub fn awr_info(recording: &Recording, findings: &RunFindings) -> String {
-    let (names, values): (Vec<&str>, Vec<String>) =
-        columns(recording, findings).into_iter().unzip();
-    format!("{}\n{}\n", names.join("|"), values.join("|"))
+use crate::failure::Failure;
+
+/// Name of the table of these columns.
+pub const TABLE: &str = "awr-info";
+
+/// Returns the columns of a report: headings and values as one line each, with `|` between them.
+/// Fails if it is not the report of a run.
+pub fn lines(report: &Report) -> Result<String> {
+    let table = report.tables().find(|table| table.name == TABLE).ok_or_else(|| {
+        anyhow!(Failure::new(
+            format!("print awr_info of {}: it was made by `{}`", report.recording, report.verb),
+            "only the recording of a run has these columns"
+        ))
+    })?;
+    let line = |column: usize| {
+        let texts = table.rows.iter().map(|row| match &row[column] {
+            Value::Text(text) => text.as_str(),
+            _ => "",
+        });
+        texts.collect::<Vec<_>>().join("|") + "\n"
+    };
+    Ok(line(0) + &line(1))
 }
 
-/// Returns the two lines of a report. Fails if it is not the report of a run.
-pub fn of(report: &Report) -> Result<&str> {
-    report.document.get("awr_info").and_then(|text| text.as_str()).ok_or_else(|| {
-        anyhow!(
-            "print awr_info of {}: it was made by `{}`\n\
-             hint: only the recording of a run has these columns",
-            report.recording,
-            report.verb
-        )
-    })
-}
-
-/// Returns name and value of each column; rates are per second, latencies in microseconds.
+/// Returns name and value of each column; rates are per second, latencies in microseconds. A column
+/// without a measurement is empty; `DFPR_LAT` always is, since the instance does not do db file
+/// parallel read.
 pub fn columns(recording: &Recording, findings: &RunFindings) -> Vec<(&'static str, String)> {
     let profile = |name: &str| findings.load_profile.iter().find(|row| row.name == name);
     let rate = |name: &str, factor: f64, digits: usize| {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use blockstone_base::Bytes;
+use blockstone_base::hint::Hint as _;
 use blockstone_judge::grid::{Axis, GRID_SCHEMA, Grid, PLAN_FILE, Plan, PlannedCell};
 use blockstone_record::{Recording, RunDir};
 use blockstone_report::Report;
@@ -16,6 +17,7 @@ use clap::{Arg, Args, Command, FromArgMatches};
 
 use super::args::RunArgs;
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::verb;
@@ -49,7 +51,10 @@ pub fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
     if let Some(why) =
         impossible.iter().flatten().next().filter(|_| impossible.iter().all(Option::is_some))
     {
-        bail!("run a matrix: no target can do it: {why}\nhint: omit io, or add io=buffered");
+        bail!(Failure::new(
+            format!("run a matrix: no target can do it: {why}"),
+            "omit io, or add io=buffered"
+        ));
     }
     let dir = recordings::new_dir("matrix", args.out.as_deref(), &global.runs_dir, &[])?;
     blockstone_record::create_dir(&dir.path)?;
@@ -144,7 +149,7 @@ fn one(
     match ran {
         Ok(dir) => finish::judge_recording(&dir, context).map(drop),
         Err(error) => {
-            printer.note(&format!("{error:#}"));
+            printer.note(&error.told());
             Ok(())
         }
     }
@@ -159,18 +164,20 @@ fn show(dir: &Path, context: &verb::Context) -> Result<Exit> {
 
 pub fn report(dir: &Path) -> Result<Report> {
     let file = dir.join(PLAN_FILE);
-    let hint = "hint: it is damaged; the recordings beside it can be read one by one";
-    let what = || format!("read {}\n{hint}", file.display());
-    let bytes = held::read_file(&file, PLAN_BYTES_MAX).with_context(what)?;
-    let plan: Plan = serde_json::from_slice(&bytes).with_context(what)?;
+    let failed = |error: anyhow::Error| {
+        let hint = "it is damaged; the recordings beside it can be read one by one";
+        Failure::new(format!("read {}", file.display()), hint).because(error)
+    };
+    let bytes = held::read_file(&file, PLAN_BYTES_MAX).map_err(|error| failed(error.into()))?;
+    let plan: Plan = serde_json::from_slice(&bytes).map_err(|error| failed(error.into()))?;
     if !plan.is_whole() {
-        return Err(anyhow!("a combination has not one value for each setting")).with_context(what);
+        bail!(failed(anyhow!("a combination has not one value for each setting")));
     }
     let grid = Grid::read(&plan, |name| {
         if Path::new(name).file_name() != Some(OsStr::new(name)) {
             return Err("it is not beside the plan".to_owned());
         }
-        let recording = Recording::open(&dir.join(name)).map_err(|error| error.to_string())?;
+        let recording = Recording::open(&dir.join(name)).map_err(|error| error.told())?;
         Ok(recording.manifest)
     });
     Ok(super::report::grid::report(&grid, &dir.display().to_string()))
@@ -179,20 +186,23 @@ pub fn report(dir: &Path) -> Result<Report> {
 /// Parses axes of the form `name=value,value`.
 fn axes(texts: &[String]) -> Result<Vec<Axis>> {
     let axis = |text: &String| {
-        let hint = "hint: --matrix update=0,20 sessions=1,8,64 target=instance,postgres:scratch";
+        let hint = "--matrix update=0,20 sessions=1,8,64 target=instance,postgres:scratch";
         let shown = without_password(text);
-        let (name, values) = text
-            .split_once('=')
-            .ok_or_else(|| anyhow!("vary `{shown}`: it is not NAME=VALUE,VALUE\n{hint}"))?;
+        let (name, values) = text.split_once('=').ok_or_else(|| {
+            anyhow!(Failure::new(format!("vary `{shown}`: it is not NAME=VALUE,VALUE"), hint))
+        })?;
         let command = varied();
         if option(&command, name).is_none() {
             let known = command.get_arguments().filter(|arg| varies(arg));
             let known: Vec<&str> = known.filter_map(Arg::get_long).collect();
-            bail!("vary `{name}`: unknown setting\nhint: --matrix varies {}", known.join(", "));
+            bail!(Failure::new(
+                format!("vary `{name}`: unknown setting"),
+                format!("--matrix varies {}", known.join(", "))
+            ));
         }
         let values: Vec<String> = values.split(',').map(str::to_owned).collect();
         if values.iter().any(String::is_empty) {
-            bail!("vary `{shown}`: a value is empty\n{hint}");
+            bail!(Failure::new(format!("vary `{shown}`: a value is empty"), hint));
         }
         Ok(Axis { name: name.to_owned(), values })
     };
@@ -247,7 +257,7 @@ fn with(args: &RunArgs, axes: &[Axis], values: &[String]) -> Result<RunArgs> {
             let text = error.to_string();
             let why = text.lines().next().unwrap_or_default();
             let why = why.strip_prefix("error: ").unwrap_or(why);
-            anyhow!("set {} to {value}: {why}\nhint: see --help", axis.name)
+            anyhow!(Failure::new(format!("set {} to {value}: {why}", axis.name), "see --help"))
         })?;
     }
     Ok(args)

@@ -3,43 +3,42 @@
 
 mod activity;
 mod bulk_write;
+mod earlier;
 pub mod forms;
 pub mod grid;
 mod layers;
+pub mod rows;
 mod slices;
 mod tables;
 mod transactions;
 
 use anyhow::Result;
-use blockstone_base::table::Text;
+use blockstone_base::table::{Rows as _, Text};
 use blockstone_base::units::{Bytes, counted, format_ns};
 use blockstone_judge::RunFindings;
-use blockstone_judge::run::{
-    ABOUT_FIGURES, BulkWrite, FIGURES, Noise, ScanEffect, ScanPoint, ScanSpread, Transactions,
-};
+use blockstone_judge::run::FIGURES;
 use blockstone_record::Recording;
-use blockstone_record::manifest::{FileEvidence, Manifest, Stop};
+use blockstone_record::manifest::Manifest;
 use blockstone_record::parameters::RunParameters;
-use blockstone_report::render::json;
+use blockstone_report::render::json::schema::Tables;
 use blockstone_report::{Card, Detail, Headline, Report, Section};
 use blockstone_view::History;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::awr;
-use crate::recorded::document::{self, Common};
-use crate::recorded::{self, FigureName, Groups};
+use crate::recorded::{self, Facts, FigurePlace, Groups};
 
 /// Figures of the headline, and the words after each number.
-const HEADLINE: [(&str, &str); 8] = [
+const HEADLINE: [(&str, &str); 10] = [
     ("bulk_returned_mbps", "MB/s as returned"),
     ("bulk_flushed_mbps", "MB/s with its flush"),
     ("bulk_rows_per_s", "rows/s as returned"),
     ("transactions_per_s", "transactions/s"),
     ("read_iops", "reads/s"),
-    ("write_iops", "writes/s"),
+    ("read_latency_ns_p50", "p50 of a read"),
+    ("read_latency_ns_p99", "p99 of a read"),
     ("commits_per_s", "commits/s"),
-    ("physical_reads_per_cpu_s", "physical reads/CPU-s"),
+    ("commit_latency_ns_p50", "p50 of a commit"),
+    ("commit_latency_ns_p99", "p99 of a commit"),
 ];
 
 const GROUPS: &Groups = &[
@@ -121,76 +120,37 @@ const GROUPS: &Groups = &[
     ),
 ];
 
-/// JSON document of a run.
-#[derive(Serialize, JsonSchema)]
-#[schemars(transform = document::summary_of(&ABOUT_FIGURES))]
-pub struct RunDocument<'a> {
-    #[serde(flatten)]
-    common: Common<'a>,
-    window: Window<'a>,
-    #[serde(flatten)]
-    findings: &'a RunFindings,
-    /// Transactions of an order-entry mix; null for any other run.
-    transactions: Option<&'a Transactions>,
-    /// Tables of a bulk write; null for any other run.
-    bulk_write: Option<&'a BulkWrite>,
-    /// Points of a matrix of scans, in the order in which they were measured; empty for any other
-    /// run, as are the next two keys.
-    scan: &'a [ScanPoint],
-    /// Comparison of few and many sessions, for each read size.
-    scan_effects: &'a [ScanEffect],
-    /// Differences between read sizes, for each number of sessions.
-    scan_spreads: &'a [ScanSpread],
-    /// Effect of noise on the sessions; null if there was none.
-    noise: Option<&'a Noise>,
-    /// SLOB's columns, as lines of `name=value`.
-    awr_info: String,
-    /// Files or devices that served a database as disks, and their layout after loading.
-    disk_files: &'a [FileEvidence],
-    /// Files in which a database on this machine stores the rows that are visited, after loading.
-    data_files: &'a [FileEvidence],
-}
-
-/// The window that all figures refer to.
-#[derive(Serialize, JsonSchema)]
-struct Window<'a> {
-    /// Label of its phase; empty if the run ended before it.
-    label: &'a str,
-    /// Duration in nanoseconds; zero if the run ended before it.
-    duration_ns: u64,
-    /// Number of sessions that ran.
-    sessions: u64,
-    /// Reason why the window closed.
-    stop: Option<Stop>,
-}
-
 pub use layers::VIEWS;
 
-/// Names of the tables that only this verb has.
-pub const TABLES: &[&str] = &[
-    "transactions",
-    "transaction-cost",
-    "scan",
-    "scan-waits",
-    "scan-counts",
-    "scan-effects",
-    "scan-spreads",
-    "noise",
-    "noise-writers",
-    "load-profile",
-    "database-time",
-    "background-events",
-    "classes",
-    "io-roles",
-    "io-disks",
-    "ledger",
-    "latencies",
-    "littles-law",
-    "efficiency",
-    "bulk-write",
-    "bulk-steps",
-    "bulk-cost",
-    "awr-info",
+/// Tables that only this verb has, apart from views. The columns of `scan` are those of scans of
+/// the instance or of statements.
+pub const TABLES: Tables = &[
+    ("transactions", rows::TransactionRow::COLUMNS),
+    ("transaction-cost", rows::CostRow::COLUMNS),
+    ("scan", &[]),
+    ("scan-waits", rows::StatementWaitRow::COLUMNS),
+    ("scan-counts", rows::ScanCountRow::COLUMNS),
+    ("scan-effects", rows::ScanEffectRow::COLUMNS),
+    ("scan-spreads", rows::ScanSpreadRow::COLUMNS),
+    ("scan-unmeasured", rows::UnmeasuredRow::COLUMNS),
+    ("noise", rows::NoiseRow::COLUMNS),
+    ("noise-writers", rows::WritersRow::COLUMNS),
+    ("load-profile", rows::ProfileRow::COLUMNS),
+    ("database-time", rows::EventRow::COLUMNS),
+    ("background-events", rows::BackgroundRow::COLUMNS),
+    ("classes", rows::ClassRow::COLUMNS),
+    ("io-roles", rows::ROLES),
+    ("io-disks", rows::DISKS),
+    ("ledger", rows::LedgerRow::COLUMNS),
+    ("ledger-unmeasured", rows::UnmeasuredRow::COLUMNS),
+    ("plans", rows::PlanRow::COLUMNS),
+    ("latencies", rows::LatencyRow::COLUMNS),
+    ("littles-law", rows::LittlesLawRow::COLUMNS),
+    ("efficiency", rows::EfficiencyRow::COLUMNS),
+    ("bulk-write", rows::PaceRow::COLUMNS),
+    ("bulk-steps", rows::StepRow::COLUMNS),
+    ("bulk-cost", rows::CostRow::COLUMNS),
+    (awr::TABLE, Facts::COLUMNS),
 ];
 
 pub fn report(recording: &Recording, findings: &RunFindings) -> Result<Report> {
@@ -209,14 +169,17 @@ pub fn report(recording: &Recording, findings: &RunFindings) -> Result<Report> {
     sections.push(awr_info(recording, findings));
     sections.push(recorded::identity::section(manifest));
     sections.retain(|section| !section.blocks.is_empty());
-    let base = recorded::report("run", recording, &findings.summary, &findings.verdicts);
-    let identity = [base.identity.clone(), vec![workload(manifest, findings)]].concat();
+    let base = recorded::report("run", recording, &FIGURES, &findings.summary, &findings.verdicts);
+    let mut identity = [base.identity.clone(), vec![workload(manifest, findings)]].concat();
+    identity
+        .extend(recorded::scale(&findings.summary, &["hardware_read_iops", "hardware_write_iops"]));
     Ok(Report {
-        headline: headline(manifest, findings),
+        headline: recorded::limited(headline(manifest, findings), manifest, &findings.verdicts),
         identity,
         cards: recorded::places(GROUPS).filter_map(|place| card(findings, place)).collect(),
         sections,
-        document: json::keys(document(recording, findings)),
+        scalars: Some(tables::summary(findings)),
+        first: earlier::keys(recording, findings),
         timeline: Some(timeline),
         ..base
     })
@@ -233,11 +196,17 @@ fn headline(manifest: &Manifest, findings: &RunFindings) -> Headline {
         .iter()
         .filter(shown)
         .filter_map(|(name, words)| {
-            Some(Card { words: Text::Borrowed(*words), ..card(findings, ("", "", name))? })
+            Some(Card {
+                words: Text::Borrowed(*words),
+                ..card(findings, FigurePlace::alone(name))?
+            })
         })
         .collect();
     recorded::headline(manifest, figures)
 }
+
+/// Where the number of commits comes from: the load, not only the storage.
+const COMMITS: &str = "an update is one commit";
 
 fn is_of_tables(figure: &str) -> bool {
     figure.starts_with("bulk_")
@@ -245,8 +214,8 @@ fn is_of_tables(figure: &str) -> bool {
 
 /// Returns `None` if the workload did not do this at all, because it is then not a figure of the
 /// workload.
-fn card(findings: &RunFindings, place: FigureName) -> Option<Card> {
-    let figure = findings.figure(place.2).filter(|figure| figure.estimate.samples > 0)?;
+fn card(findings: &RunFindings, place: FigurePlace<'_>) -> Option<Card> {
+    let figure = findings.figure(place.name).filter(|figure| figure.estimate.samples > 0)?;
     let source = counted(figure.estimate.samples, "sample");
     Some(recorded::card(place, figure, source))
 }
@@ -276,6 +245,7 @@ fn workload(manifest: &Manifest, findings: &RunFindings) -> String {
         _ => {
             parts
                 .extend(run.work_unit.map(|rows| counted(rows.into(), "block") + " per operation"));
+            parts.extend(run.update_pct.filter(|&pct| pct > 0).map(|_| COMMITS.to_owned()));
         }
     }
     parts.extend(run.update_pct.map(|n| format!("{n} % updates")));
@@ -289,7 +259,11 @@ fn workload(manifest: &Manifest, findings: &RunFindings) -> String {
     parts.extend(run.cache_bytes.map(|cache| format!("cache {cache}")));
     parts.extend(run.page_cache_bytes.map(|most| format!("page cache {most}")));
     parts.extend(copies);
-    parts.push(format!("window {}", format_ns(findings.window_ns as f64)));
+    let window = format_ns(findings.window_ns as f64);
+    parts.push(match findings.noise {
+        Some(_) => format!("window without noise {window}"),
+        None => format!("window {window}"),
+    });
     parts.join(" · ")
 }
 
@@ -301,11 +275,17 @@ fn database(findings: &RunFindings) -> Vec<Section> {
     let screen = if scans { Detail::Page } else { Detail::Screen };
     let terminal = if scans { Detail::Page } else { Detail::Terminal };
     let disks = if findings.disks.len() > 1 { screen } else { Detail::Page };
+    let laws = match findings.efficiency.len() {
+        0 => "Little's law",
+        _ => "Little's law, and the calibration of this path",
+    };
     vec![
-        Section::of("load-profile", tables::profile(findings)).detail(screen).about(
-            "Activity of the database. For a matrix of scans, this and all tables below are of \
-             the point with the most bytes per second.",
-        ),
+        Section::of("load-profile", tables::profile(findings)).detail(screen).about(if scans {
+            "Activity of the database. This and all tables below are of the point with the most \
+             bytes per second."
+        } else {
+            "Activity of the database in the window."
+        }),
         Section::of("database-time", tables::database_time(findings)).detail(screen).about(
             "How the sessions spent their time: database time is CPU, run queue and waits; the \
              remainder is not explained by these.",
@@ -330,13 +310,14 @@ fn database(findings: &RunFindings) -> Vec<Section> {
                     waits for them.",
         ),
         Section::new("laws-in-words", "").detail(terminal).with(tables::sentences(findings)),
-        Section::page("laws", "Little's law, and the calibration of this path")
+        Section::page("ledger-details", "Behind the ledger").with(tables::ledger_details(findings)),
+        Section::page("laws", laws)
             .with([tables::littles_law(findings), tables::efficiency(findings)]),
     ]
 }
 
 fn awr_info(recording: &Recording, findings: &RunFindings) -> Section {
-    let mut facts = recorded::Facts::new("awr-info", "awr_info");
+    let mut facts = Facts::new(awr::TABLE, "awr_info");
     for (column, value) in awr::columns(recording, findings) {
         facts.add(column, value);
     }
@@ -344,29 +325,6 @@ fn awr_info(recording: &Recording, findings: &RunFindings) -> Section {
         .about("SLOB's columns, for spreadsheets made for SLOB's results.")
         .detail(Detail::Page)
         .with([facts.table()])
-}
-
-fn document<'a>(recording: &'a Recording, findings: &'a RunFindings) -> RunDocument<'a> {
-    let scan = findings.scan.as_ref();
-    RunDocument {
-        common: document::common(recording, &FIGURES, &findings.summary, &findings.verdicts),
-        window: Window {
-            label: &findings.label,
-            duration_ns: findings.window_ns,
-            sessions: findings.sessions,
-            stop: findings.stop,
-        },
-        findings,
-        transactions: findings.transactions.as_ref(),
-        bulk_write: findings.bulk_write.as_ref(),
-        scan: scan.map_or(&[], |scan| &scan.points),
-        scan_effects: scan.map_or(&[], |scan| &scan.effects),
-        scan_spreads: scan.map_or(&[], |scan| &scan.spreads),
-        noise: findings.noise.as_ref(),
-        awr_info: awr::awr_info(recording, findings),
-        disk_files: &recording.manifest.disk_files,
-        data_files: &recording.manifest.data_files,
-    }
 }
 
 #[cfg(test)]
@@ -383,7 +341,7 @@ mod tests {
 
     #[test]
     fn every_figure_has_one_place() {
-        let mut placed: Vec<&str> = places(GROUPS).map(|(.., name)| name).collect();
+        let mut placed: Vec<&str> = places(GROUPS).map(|place| place.name).collect();
         let mut known = FIGURES.to_vec();
         placed.sort_unstable();
         known.sort_unstable();

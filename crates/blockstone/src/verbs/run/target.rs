@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use blockstone_servers::registry::{self, OptionValue, TargetOption};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint, value_parser};
 
+use crate::failure::Failure;
 use crate::purpose::Purpose;
 
 #[derive(Clone, Debug, Default)]
@@ -51,12 +52,13 @@ impl TargetOptions {
         let mut options = self.given.iter().map(|given| given.option);
         if let Some(other) = options.find(|option| !applies(option, target)) {
             let to: Vec<_> = targets_of(other).collect();
-            bail!(
-                "use --{} with --target {target}: the option does not apply to that target\n\
-                 hint: it applies to --target {}",
-                other.name,
-                to.join(" or ")
-            );
+            bail!(Failure::new(
+                format!(
+                    "use --{} with --target {target}: the option does not apply to that target",
+                    other.name
+                ),
+                format!("it applies to --target {}", to.join(" or "))
+            ));
         }
         Ok(())
     }
@@ -156,7 +158,7 @@ mod tests {
     fn an_option_of_another_target_is_refused_and_its_own_named() {
         let refused = parsed(&["--mariadb-conf", "a=1"]).check("sqlite:/data").unwrap_err();
         assert_eq!(
-            refused.to_string(),
+            crate::testing::told(&refused),
             "use --mariadb-conf with --target sqlite:/data: the option does not apply to that \
              target\nhint: it applies to --target mariadb or mysql"
         );

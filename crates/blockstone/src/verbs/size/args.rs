@@ -38,6 +38,9 @@ Examples:
   blockstone size --iops 10000 --reads 50% --redundancy normal --disk 180iops --cell 12disks
   blockstone size --units 8 --disk 125iops --reads 0% --redundancy high   what eight disks carry
   blockstone size awr*.html --html size.html           with charts
+  blockstone size awr*.html --on /new/storage --p99 5ms    does it carry this database?
+  blockstone size --iops 5000 --reads 80% --on last        the same of what was recorded on it
+  blockstone size --db postgres://localhost/shop --for 10m --on /new/storage    of a live database
   blockstone size awr*.html --verify blockstone-runs/last")]
 pub struct SizeArgs {
     /// Files of AWR, Statspack, AWR-Miner, sar, iostat, collectl or CSV, compressed or not;
@@ -60,6 +63,8 @@ pub struct SizeArgs {
     #[arg(add = Purpose::Directory)]
     pub save: Option<PathBuf>,
     #[command(flatten)]
+    pub live: LiveArgs,
+    #[command(flatten)]
     pub stated: StatedArgs,
     #[command(flatten)]
     pub need: NeedArgs,
@@ -67,10 +72,51 @@ pub struct SizeArgs {
     pub hardware: HardwareArgs,
     #[command(flatten)]
     pub machine: MachineArgs,
-    /// Hold a recording of run against the need: whether it did the I/O, and in what time
+    /// Does this storage carry the need? A path, on which the need is driven at the percentile, at
+    /// its maximum, and then as fast as the storage goes; or a recording of calibrate or run on it
+    #[arg(long, value_name = "PATH|RECORDING", value_hint = ValueHint::AnyPath,
+          help_heading = "Answer")]
+    #[arg(add = Purpose::Scratch)]
+    pub on: Option<String>,
+    /// Length of each load of --on
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "30s",
+        requires = "on",
+        help_heading = "Answer"
+    )]
+    pub drive_for: Nanos,
+    /// Also show what faster storage would gain: the database time of a recording of run, with the
+    /// reads and commits of --on in place of its own, and what would not change
+    #[arg(long, requires = "on", help_heading = "Answer")]
+    pub db_time: bool,
+    /// Name the block device of --on a second time, to allow its content to be destroyed
+    #[arg(long, value_name = "DEVICE", requires = "on", help_heading = "Answer")]
+    #[arg(add = Purpose::Device)]
+    pub destroy: Option<PathBuf>,
+    /// Compare a recording of run with the need: whether it did the I/O, and in what time
     #[arg(long, value_name = "RUN", value_hint = ValueHint::AnyPath, help_heading = "Answer")]
     #[arg(add = Purpose::Input)]
     pub verify: Option<String>,
+}
+
+/// Databases that are watched first, and then sized.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "A database that runs")]
+pub struct LiveArgs {
+    /// Watch this database, and size the recording: an address as `watch --db` takes it. Several:
+    /// once each
+    #[arg(long, value_name = "URL")]
+    pub db: Vec<String>,
+    /// Time for which it is watched
+    #[arg(long = "for", value_name = "TIME", default_value = "10m", requires = "db")]
+    pub watch_for: Nanos,
+    /// Take the password of the databases from the first line of this file, which must not be
+    /// readable by others
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "db")]
+    #[arg(add = Purpose::Input)]
+    pub password_file: Option<PathBuf>,
 }
 
 /// A need that nothing was observed of.
@@ -128,7 +174,7 @@ pub struct NeedArgs {
     /// Only Monday to Friday
     #[arg(long)]
     pub weekdays: bool,
-    /// Only as many days at the end of each month
+    /// Only this many days at the end of each month
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=31))]
     pub month_end: Option<u32>,
 }
@@ -148,18 +194,20 @@ pub struct HardwareArgs {
     /// How many units are in a larger one, for example 12disks
     #[arg(long, value_name = "COUNT", value_parser = disks)]
     pub cell: Option<u64>,
-    /// A catalogue of units, as TOML [default: the example that is built in]
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// A catalogue of units, as TOML [default: the one that is built in]; without FILE, print that
+    /// one, with sources and dates, to copy and edit
+    #[arg(long, value_name = "FILE", num_args = 0..=1, value_hint = ValueHint::FilePath)]
     #[arg(add = Purpose::Input)]
-    pub catalogue: Option<PathBuf>,
+    #[expect(clippy::option_option, reason = "not given, without FILE, or with it")]
+    pub catalogue: Option<Option<PathBuf>>,
     /// The share of what a unit can do that may be used
     #[arg(long, value_name = "PCT", value_parser = share, default_value = "100")]
     pub utilisation: f64,
     /// The share of the reads that a flash cache before the units answers
     #[arg(long, value_name = "PCT", value_parser = share, default_value = "0")]
     pub cached_reads: f64,
-    /// The longest p99 of a read that is wanted: with --curve, what a unit may do at that; with
-    /// --verify, what the run must keep
+    /// The highest acceptable p99 of a read: with --curve, it limits what a unit may do; with
+    /// --verify and --on, it must be met
     #[arg(long, value_name = "TIME")]
     pub p99: Option<Nanos>,
     /// A recording of calibrate on one unit: what it did within --p99 replaces its IOPS
@@ -236,7 +284,9 @@ impl SizeArgs {
 
     /// Whether units are given without a need.
     pub fn asks_what_is_carried(&self) -> bool {
-        let needed = self.stated.amounts().next().is_some() || self.inputs().next().is_some();
+        let needed = self.stated.amounts().next().is_some()
+            || self.inputs().next().is_some()
+            || !self.live.db.is_empty();
         !needed && self.hardware.units.is_some()
     }
 }

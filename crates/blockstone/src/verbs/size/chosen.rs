@@ -1,12 +1,14 @@
 //! The units that a need is compared with, and how they will be used, as the options say.
 
 use anyhow::{Result, bail};
+use blockstone_judge::findings::Findings;
 use blockstone_record::manifest::Group;
 use blockstone_size::hardware::headroom::{CurvePoint, Headroom, from_curve};
 use blockstone_size::hardware::{Catalogue, Plan, Unit};
 
 use super::args::{HardwareArgs, SizeArgs};
 use super::files;
+use crate::failure::Failure;
 use crate::recordings;
 use crate::verb::Context;
 
@@ -45,7 +47,7 @@ impl Chosen {
 }
 
 fn catalogue(args: &HardwareArgs) -> Result<Catalogue> {
-    let Some(path) = &args.catalogue else { return Ok(Catalogue::example()?) };
+    let Some(Some(path)) = &args.catalogue else { return Ok(Catalogue::example()?) };
     let shown = path.display().to_string();
     Ok(Catalogue::parse(&shown, &files::text("catalogue", path)?)?)
 }
@@ -53,7 +55,10 @@ fn catalogue(args: &HardwareArgs) -> Result<Catalogue> {
 fn named(args: &HardwareArgs, catalogue: &Catalogue) -> Result<Unit> {
     let Some(text) = &args.disk else {
         let Some(first) = catalogue.units.first() else {
-            bail!("size: the catalogue has no units\nhint: state one, --disk 180iops,600gb");
+            bail!(Failure::new(
+                "size: the catalogue has no units",
+                "state one, --disk 180iops,600gb"
+            ));
         };
         return Ok(catalogue.unit(&first.name)?);
     };
@@ -65,7 +70,20 @@ fn curve(args: &HardwareArgs, context: &Context) -> Result<Vec<CurvePoint>> {
     let Some(name) = &args.curve else { return Ok(Vec::new()) };
     let recording = recordings::open(name, &context.global.runs_dir)?;
     let findings = blockstone_judge::find(&recording)?;
-    let curve: Vec<CurvePoint> = findings
+    let curve = points(&findings);
+    if curve.is_empty() {
+        let name = recording.dir.display();
+        bail!(Failure::new(
+            format!("use the curve of {name}: it has no random reads"),
+            "name a recording of blockstone calibrate on one unit"
+        ));
+    }
+    Ok(curve)
+}
+
+/// Returns the loads of random reads that stand, with their p99.
+pub fn points(findings: &Findings) -> Vec<CurvePoint> {
+    findings
         .points
         .iter()
         .filter(|point| matches!(point.group, Group::RandomRead | Group::Confirm))
@@ -75,25 +93,17 @@ fn curve(args: &HardwareArgs, context: &Context) -> Result<Vec<CurvePoint>> {
             let curve = CurvePoint { iops: point.iops.value, p99_s: p99.value / 1e9 };
             (curve.iops > 0.0 && p99.value.is_finite()).then_some(curve)
         })
-        .collect();
-    if curve.is_empty() {
-        let name = recording.dir.display();
-        bail!(
-            "use the curve of {name}: it has no random reads\n\
-             hint: name a recording of blockstone calibrate on one unit"
-        );
-    }
-    Ok(curve)
+        .collect()
 }
 
 /// Returns the largest load within the latency wanted.
 fn headroom(args: &HardwareArgs, curve: &[CurvePoint]) -> Result<Option<Headroom>> {
     let (Some(name), Some(p99)) = (&args.curve, args.p99) else { return Ok(None) };
     let Some(headroom) = from_curve(curve, p99.as_secs_f64())? else {
-        bail!(
-            "use the curve of {name}: no measured load kept its p99 within {p99}\n\
-             hint: a longer --p99"
-        );
+        bail!(Failure::new(
+            format!("use the curve of {name}: no measured load kept its p99 within {p99}"),
+            "a longer --p99"
+        ));
     };
     Ok(Some(headroom))
 }

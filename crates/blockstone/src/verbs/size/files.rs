@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use blockstone_base::units::Bytes;
 
+use crate::failure::Failure;
 use crate::input;
 
 /// A larger file is neither a catalogue nor a list.
@@ -13,6 +14,9 @@ const TEXT_BYTES: Bytes = Bytes::mib(1);
 pub fn text(what: &str, path: &Path) -> Result<String> {
     input::text(path, TEXT_BYTES).map_err(|error| {
         let path = path.display();
-        anyhow::anyhow!("read {what} {path}: {error}\nhint: a text file of at most 1 MiB")
+        anyhow::anyhow!(Failure::new(
+            format!("read {what} {path}: {error}"),
+            "a text file of at most 1 MiB"
+        ))
     })
 }

@@ -7,7 +7,7 @@ use blockstone_size::hardware::change::{Change, Known, changes};
 use blockstone_size::hardware::disk::DISK_IOPS_MAX;
 use blockstone_size::hardware::headroom::{Headroom, Predicted, Queued, predicted, queued};
 use blockstone_size::hardware::money::{Price, price};
-use blockstone_size::hardware::{Answer, Catalogue, Demand, Unit, answer};
+use blockstone_size::hardware::{Answer, Catalogue, Demand, Plan, Unit, answer};
 
 use super::args::{HardwareArgs, SizeArgs};
 use super::chosen::Chosen;
@@ -31,6 +31,8 @@ pub struct Hardware {
     /// Prediction of a queue with this number of units, if nothing was measured.
     pub queued: Option<Queued>,
     pub machine: Machine,
+    /// The same need on each unit of the catalogue that can be had today.
+    pub current: Vec<Answer>,
 }
 
 /// Compares the need with the units of the options. Fails if no needed quantity is known of them.
@@ -48,7 +50,9 @@ pub fn hold(
     let iops = demand.hardware_iops(plan.redundancy);
     let queued = iops.zip(unit.iops).filter(|_| headroom.is_none());
     let each = answer.ceilings.iter().find(|it| it.name == "IOPS").map(|it| it.need / units as f64);
+    let asked_reverse = all.asks_what_is_carried();
     Ok(Hardware {
+        current: if asked_reverse { Vec::new() } else { current(demand, chosen) },
         packed: packed(args, catalogue, unit, answer.units),
         changes: changes(demand, unit, plan, Known { there, ..known })?,
         machine: Machine::of(demand, &answer, chosen, &all.machine)?,
@@ -61,6 +65,17 @@ pub fn hold(
         is_stated: chosen.is_stated,
         answer,
     })
+}
+
+/// Share of what a unit of today can do that is planned with.
+pub const CURRENT_UTILISATION: f64 = 0.7;
+
+/// Returns the number of each unit of the catalogue that can be had today, without those of which
+/// nothing that is needed is known.
+fn current(demand: &Demand, Chosen { catalogue, plan, .. }: &Chosen) -> Vec<Answer> {
+    let plan = Plan { utilisation: CURRENT_UTILISATION, measured_iops: None, ..plan.clone() };
+    let units = catalogue.units.iter().filter(|unit| unit.current);
+    units.filter_map(|unit| answer(demand, unit, &plan).ok()).collect()
 }
 
 /// A queue with one server per unit models disks only, because flash serves many requests at the

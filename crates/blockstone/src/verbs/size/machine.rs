@@ -12,6 +12,8 @@ use super::args::MachineArgs;
 use super::chosen::Chosen;
 use super::files;
 
+use crate::failure::Failure;
+
 /// Limits other than the ceilings of the units.
 #[derive(Default)]
 pub struct Machine {
@@ -41,7 +43,7 @@ impl Machine {
                     catalogue.licence(name)?.of(&host, 1)
                 }
                 (Some(_), None) if args.core_list.is_none() => {
-                    bail!("size: a licence of nothing\nhint: --machine or --core-list")
+                    bail!(Failure::new("size: a licence of nothing", "--machine or --core-list"))
                 }
                 _ => None,
             };
@@ -59,11 +61,13 @@ impl Machine {
                 let licence = catalogue.licence(name)?;
                 let found = licence.of(&machine, attached.instances.units.max(1));
                 let Some(found) = found else {
-                    bail!(
-                        "license {} with {name}: the catalogue does not state what it counts\n\
-                         hint: state its cores, vcpus or sockets",
-                        machine.name
-                    );
+                    bail!(Failure::new(
+                        format!(
+                            "license {} with {name}: the catalogue does not state what it counts",
+                            machine.name
+                        ),
+                        "state its cores, vcpus or sockets"
+                    ));
                 };
                 Some(found)
             }
@@ -146,13 +150,16 @@ fn choices(
     let shown = path.display().to_string();
     let list = cpu::performances(&shown, &files::text("list", path)?)?;
     let [(_, source), targets @ ..] = list.as_slice() else {
-        bail!("use list {shown}: it is empty\nhint: lines of name,performance, the source first");
+        bail!(Failure::new(
+            format!("use list {shown}: it is empty"),
+            "lines of name,performance, the source first"
+        ));
     };
     let Some(busy) = demand.cores else {
-        bail!(
-            "size cores: it is not known how many were busy\n\
-             hint: reports and recordings with processor time, or --cores"
-        );
+        bail!(Failure::new(
+            "size cores: it is not known how many were busy",
+            "reports and recordings with processor time, or --cores"
+        ));
     };
     let licence = match &args.licence {
         Some(name) => Some(catalogue.licence(name)?),

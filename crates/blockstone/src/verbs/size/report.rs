@@ -2,6 +2,7 @@
 //! that generates the predicted load.
 
 mod charts;
+mod on;
 mod tables;
 mod units;
 
@@ -9,7 +10,8 @@ use blockstone_base::stats::Estimate;
 use blockstone_base::table::Rows as _;
 use blockstone_base::units::{counted, format_ns, format_span, thousands, three_digits};
 use blockstone_base::verdict::Verdict;
-use blockstone_report::render::json::schema::Tables;
+use blockstone_record::manifest::End;
+use blockstone_report::render::json::{self, schema::Tables};
 use blockstone_report::{Card, Headline, Report, Section, Tone, percent};
 use blockstone_size::Source;
 use blockstone_size::hardware::disk::{DISK_IOPS_MAX, ENTRIES};
@@ -17,15 +19,20 @@ use blockstone_size::hours::clock;
 use blockstone_size::need::Need;
 use blockstone_size::percentile::too_few;
 
+use super::answer::Outcome;
 use super::args::SizeArgs;
 use super::rows::{
-    CeilingRow, ChangeRow, CoreRow, HourRow, NeedRow, PackedRow, PartRow, PeakRow, ScanRow,
-    SourceRow, StatementRow, StrokeRow, Summary, UncheckedRow, VerifiedRow,
+    CeilingRow, ChangeRow, CoreRow, CurrentRow, DbTimeRow, HourRow, LoadRow, NeedRow, PackedRow,
+    PartRow, PeakRow, ScanRow, SourceRow, StatementRow, StrokeRow, Summary, UncheckedRow,
+    VerifiedRow,
 };
 use super::{Sized, drive, earlier};
 
+pub use on::Objects;
+
 pub const TABLES: &[Tables] = &[&[
     ("need", NeedRow::COLUMNS),
+    ("current", CurrentRow::COLUMNS),
     ("ceilings", CeilingRow::COLUMNS),
     ("machine", CeilingRow::COLUMNS),
     ("cores", CoreRow::COLUMNS),
@@ -40,18 +47,22 @@ pub const TABLES: &[Tables] = &[&[
     ("hours", HourRow::COLUMNS),
     ("sources", SourceRow::COLUMNS),
     ("run-against-need", VerifiedRow::COLUMNS),
+    ("loads", LoadRow::COLUMNS),
+    ("db-time", DbTimeRow::COLUMNS),
 ]];
 
 /// Intervals longer than this say little about single hours.
 const LONG_S: f64 = 7_200.0;
-/// Most names in a headline.
+/// Maximum number of names in a headline.
 const NAMES_MAX: usize = 60;
 
 pub fn report(sized: &Sized, args: &SizeArgs) -> Report {
-    let mut sections = on_screen(sized, args);
+    let mut sections: Vec<Section> = sized.answer.iter().map(on::section).collect();
+    sections.extend(on_screen(sized, args));
     sections.push(units_on_page(sized));
     sections.extend(on_page(sized));
     sections.retain(|section| !section.blocks.is_empty());
+    let outcome = sized.answer.as_ref().map(|it| it.outcome);
     Report {
         verb: "size".into(),
         version: 2,
@@ -63,6 +74,15 @@ pub fn report(sized: &Sized, args: &SizeArgs) -> Report {
         verdicts: sized.verdicts.clone(),
         notes: notes(sized),
         scalars: Some(Summary::table("size", "Size", [Summary::of(sized, args)])),
+        document: json::keys(on::objects(sized.answer.as_ref())),
+        is_refuted: outcome == Some(Outcome::DoesNotCarry),
+        partial: outcome == Some(Outcome::NotEstablished),
+        end: match &sized.answer {
+            Some(answer) if answer.is_interrupted => {
+                End::Interrupted { signal: "a signal".to_owned() }
+            }
+            _ => End::Complete,
+        },
         earlier: Some(earlier::keys),
         ..Report::default()
     }
@@ -92,8 +112,9 @@ fn headline(sized: &Sized, args: &SizeArgs) -> Headline {
     Headline {
         subject,
         figures: figure.into_iter().collect(),
-        text: answer(sized),
-        tone: Tone::Plain,
+        leads: sized.answer.is_some(),
+        text: sized.answer.as_ref().map_or_else(|| answer(sized, args), on::words),
+        tone: sized.answer.as_ref().map_or(Tone::Plain, on::tone),
     }
 }
 
@@ -110,16 +131,28 @@ fn estimate(sized: &Sized, iops: f64) -> Estimate {
     of.unwrap_or(exact)
 }
 
-/// Returns the answer as in `84 × disk, 7 × cell; IOPS binds`.
-fn answer(sized: &Sized) -> String {
-    let answer = &sized.hardware.answer;
+/// Returns the answer as in `84 × disk, 7 × cell; IOPS binds`. Where no unit was named, the first
+/// of those that can be had today lead.
+fn answer(sized: &Sized, args: &SizeArgs) -> String {
+    /// The others are in a table.
+    const CURRENT_MAX: usize = 3;
+    let hardware = &sized.hardware;
     let times = |units: u64, unit: &str| format!("{} × {unit}", thousands(units as i64));
-    let packed = sized.hardware.packed.iter().map(|it| times(it.units, &it.unit));
+    let packed = hardware.packed.iter().map(|it| times(it.units, &it.unit));
+    let answer = &hardware.answer;
     let all: Vec<String> =
         std::iter::once(times(answer.units, &answer.unit)).chain(packed).collect();
+    let given = &args.hardware;
+    let is_named = given.disk.is_some() || given.units.is_some() || given.curve.is_some();
+    let current = hardware.current.iter().take(CURRENT_MAX).filter(|_| !is_named);
+    let current: Vec<String> = current.map(|it| times(it.units, &it.unit)).collect();
+    let mut text = all.join(", ");
+    if !current.is_empty() {
+        text = format!("{}, or {text}", current.join(", "));
+    }
     match answer.binding() {
-        Some(ceiling) => format!("{}; {} binds", all.join(", "), ceiling.name),
-        None => all.join(", "),
+        Some(ceiling) => format!("{text}; {} binds", ceiling.name),
+        None => text,
     }
 }
 
@@ -236,6 +269,7 @@ fn on_screen(sized: &Sized, args: &SizeArgs) -> Vec<Section> {
             .with(words(sized))
             .with(writes(sized, args))
             .with(by_index(sized, args)),
+        Section::of("current", tables::current(&sized.hardware.current)),
         Section::of("ceilings", tables::held("ceilings", &sized.hardware.answer))
             .with(units::words(sized, args)),
     ];
@@ -284,7 +318,8 @@ fn on_page(sized: &Sized) -> Vec<Section> {
     let Some(need) = &sized.need else { return Vec::new() };
     vec![
         Section::page("distribution", "The need over time")
-            .with([charts::durations(sized, need), charts::hours(need)]),
+            .with(charts::durations(sized, need))
+            .with([charts::hours(need)]),
         Section::page("peaks", "Peaks").with([tables::peaks(sized), tables::statements(sized)]),
         Section::page("hours", "Hours of the week").with([tables::hours(need)]),
         Section::page("sources", "Intervals").with([tables::sources(sized)]),
@@ -294,14 +329,14 @@ fn on_page(sized: &Sized) -> Vec<Section> {
 /// Explains in a line how the numbers of the need were computed.
 fn words(sized: &Sized) -> Option<String> {
     let need = sized.need.as_ref()?;
+    let count = need.hardware_iops.samples as u64;
     let of = if sized.databases.len() > 1 {
-        "hours of the week, the most of the weeks"
+        format!("{} of the week, the most of the weeks", counted(count, "hour"))
     } else {
-        "means of intervals"
+        format!("the means of {}", counted(count, "interval"))
     };
     let text = format!(
-        "Percentiles of {} {of}; reads + {} × writes of each, then the percentile.",
-        thousands(need.hardware_iops.samples as i64),
+        "Percentiles of {of}; reads + {} × writes of each, then the percentile.",
         three_digits(sized.question.penalty),
     );
     Some(match need.hardware_iops.p95_weighted {

@@ -34,7 +34,7 @@ rows! {
         averaging_ns_max: Value = time("averaging time, longest"),
         /// Number of intervals, or of hours of the week for several databases.
         intervals: u64 = count("intervals"),
-        /// Those of them that lack instances: their values are lower bounds.
+        /// Intervals that lack instances: their values are lower bounds.
         partial_intervals: u64 = count("partial intervals"),
         /// 95th percentile of the time, not of the intervals, of the requests of the storage.
         hardware_iops_p95_weighted: Result<f64, Missing> = count("p95 of the time"),
@@ -86,6 +86,66 @@ rows! {
 }
 
 rows! {
+    /// Loads that the storage was given, or that were recorded on it.
+    pub(super) struct LoadRow {
+        /// Part of the need; `ceiling` is as fast as the storage went.
+        load: String = text("load").answer(),
+        /// Operations a second that the need has; requests, of a recording.
+        wanted_per_s: Value = count("wanted/s").answer(),
+        /// Operations a second that were done; requests, of a recording.
+        done_per_s: Value = count("done/s").answer(),
+        /// Reads of the database a second.
+        reads_per_s: Value = count("reads/s").plain(),
+        /// Writes of the database a second.
+        writes_per_s: Value = count("writes/s").plain(),
+        /// The p99 of a read that a calibration predicts, at least.
+        predicted_ns_p99_low: Value = time("predicted p99"),
+        /// The same, at most.
+        predicted_ns_p99_high: Value = time("at most"),
+        /// 99 % of the reads took no longer.
+        read_latency_ns_p99: Value = time("read p99").answer(),
+        /// 99 % of the commits took no longer.
+        commit_latency_ns_p99: Value = time("commit p99"),
+        /// `carries`, `does-not-carry` or `not-established`.
+        outcome: Value = text("result").answer(),
+        /// Reason for the result.
+        why: String = text("why").prose(),
+        /// Where the measurement is kept.
+        recording: String = text("recording").prose(),
+    }
+}
+
+rows! {
+    /// The need on units that can be had today.
+    pub(super) struct CurrentRow {
+        /// Unit of the catalogue.
+        unit: String = text("unit").answer(),
+        /// Units that it takes.
+        units: u64 = count("units").answer(),
+        /// The limit that binds.
+        ceiling: String = text("binds"),
+        /// Need ÷ what all of these units can do, at that limit.
+        utilisation: f64 = share("used"),
+    }
+}
+
+rows! {
+    /// Database time on another storage.
+    pub(super) struct DbTimeRow {
+        /// Part of the database time, or what follows from it.
+        what: &'static str = text("what").answer(),
+        /// In the run that was recorded.
+        before: f64 = count("before").answer(),
+        /// On the storage of --on, at least.
+        low: f64 = count("at least").answer(),
+        /// The same, at most.
+        high: f64 = count("at most").answer(),
+        /// The middle of both ÷ before.
+        factor: Value = ratio("times"),
+    }
+}
+
+rows! {
     /// Ceilings of a unit, or of a machine.
     pub(super) struct CeilingRow {
         /// The limit of a unit.
@@ -128,7 +188,7 @@ rows! {
 rows! {
     /// Cores of processors that could carry the load.
     pub(super) struct CoreRow {
-        /// As the list names it.
+        /// Name of the core in the list.
         name: String = text("core"),
         /// Whole cores that the load takes at the utilisation that is planned.
         cores: u64 = count("cores"),
@@ -146,7 +206,7 @@ rows! {
         seek_ns: f64 = time("seek"),
         /// Half a revolution.
         rotation_ns: f64 = time("rotation"),
-        /// Of a block of 8 KiB.
+        /// Time to transfer a block of 8 KiB.
         transfer_ns: f64 = time("transfer"),
         /// Random requests, one after the other.
         iops: f64 = count("IOPS"),
@@ -160,7 +220,7 @@ rows! {
     pub(super) struct ScanRow {
         /// Read in one piece.
         unit_bytes: f64 = unmerged("allocation unit", Measure::Bytes),
-        /// Of a scan that seeks for each unit, because others read too.
+        /// Rate of a scan that seeks for each unit, because others read too.
         bytes_per_s: f64 = flow("scan"),
         /// Disks that a request of 1 MiB touches, on average.
         disks: f64 = count("disks"),
@@ -176,7 +236,7 @@ rows! {
         units: u64 = count("units").answer(),
         /// The ceiling that binds then.
         ceiling: String = text("binds").answer(),
-        /// Of that ceiling; above 100 % the units do not carry the need.
+        /// Utilisation of that ceiling; above 100 % the units do not carry the need.
         utilisation: f64 = share("used"),
     }
 }
@@ -200,13 +260,13 @@ rows! {
         name: String = text("database"),
         /// By the clock of the server.
         begin: String = text("begin"),
-        /// Of the interval: its rates are means over this time.
+        /// Length of the interval: its rates are means over this time.
         length_ns: f64 = time("length"),
         /// Reads + penalty × writes.
         hardware_iops: f64 = count("IOPS of the storage").answer(),
-        /// Of the database.
+        /// Reads a second of the database.
         reads_per_s: Option<f64> = count("reads/s"),
-        /// Of the database.
+        /// Writes a second of the database.
         writes_per_s: Option<f64> = count("writes/s"),
         /// Instances of which nothing is known here.
         missing_instances: u64 = count("instances missing"),
@@ -218,7 +278,7 @@ rows! {
     pub(super) struct StatementRow {
         /// The interval.
         begin: String = text("begin"),
-        /// As the database names it.
+        /// Identifier of the statement in the database.
         statement: String = text("statement").answer(),
         /// Read requests of the statement.
         read_ios_per_s: Option<f64> = count("reads/s"),
@@ -232,21 +292,21 @@ rows! {
 rows! {
     /// Requests of the storage by hour of the week.
     pub(super) struct HourRow {
-        /// Of the day, by the clock of the server.
+        /// Hour of the day, by the clock of the server.
         hour: String = text("hour"),
-        /// The most of all weeks, of means over this hour.
+        /// IOPS on Monday: the most of all weeks, of means over this hour.
         monday_iops: Value = count("Mon"),
-        /// Likewise.
+        /// IOPS on Tuesday: the most of all weeks, of means over this hour.
         tuesday_iops: Value = count("Tue"),
-        /// Likewise.
+        /// IOPS on Wednesday: the most of all weeks, of means over this hour.
         wednesday_iops: Value = count("Wed"),
-        /// Likewise.
+        /// IOPS on Thursday: the most of all weeks, of means over this hour.
         thursday_iops: Value = count("Thu"),
-        /// Likewise.
+        /// IOPS on Friday: the most of all weeks, of means over this hour.
         friday_iops: Value = count("Fri"),
-        /// Likewise.
+        /// IOPS on Saturday: the most of all weeks, of means over this hour.
         saturday_iops: Value = count("Sat"),
-        /// Likewise.
+        /// IOPS on Sunday: the most of all weeks, of means over this hour.
         sunday_iops: Value = count("Sun"),
     }
 }
@@ -280,10 +340,10 @@ rows! {
     pub(super) struct VerifiedRow {
         /// The figure that is compared.
         figure: &'static str = text("run against need").answer(),
-        /// Of a p99 by the curve: at the next smaller load that was measured.
+        /// Prediction for a p99 by the curve, at the next smaller load that was measured.
         predicted_low: Value = unmerged("at least", Measure::OfRow),
-        /// Of the need, with its interval; of a p99 the one wanted, or by the curve at the next
-        /// larger load that was measured.
+        /// Prediction of the need, with its interval; for a p99 the one wanted, or by the curve at
+        /// the next larger load that was measured.
         predicted: Value = unmerged("predicted", Measure::OfRow).answer(),
         /// Value that the run measured, with its interval; unknown if a rule condemned it.
         measured: Option<Estimate> = unmerged("measured", Measure::OfRow).answer(),
@@ -298,7 +358,7 @@ impl Summary {
         let averaging = need.map(|it| it.averaging_s);
         let growth = need.map(|it| it.growth.as_ref());
         let grown = growth.and_then(Result::ok);
-        // Of a need that was stated nothing was observed.
+        // A stated need was not observed.
         let why = need.map_or(Missing::Nothing, |_| Missing::Unknown);
         let together = need.and_then(|it| it.consolidation.as_ref());
         Self {
@@ -324,7 +384,7 @@ impl Summary {
             sum_of_most_iops: together.map_or_else(Value::default, |it| it.most.into()),
             unit: hardware.answer.unit.clone(),
             units: hardware.answer.units,
-            drive: happened(drive::of(sized, args)),
+            drive: happened(drive::of(sized, args).map(|it| it.to_string())),
         }
     }
 }

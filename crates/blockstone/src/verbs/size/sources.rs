@@ -14,12 +14,13 @@ use blockstone_watch::{Databases, Destination, Import, is_load};
 use jiff::tz::TimeZone;
 
 use super::args::SizeArgs;
+use crate::failure::Failure;
 use crate::recordings;
 use crate::verb::Context;
 
 /// Present size of a cache, as its advice expresses it.
 const PRESENT_PPM: u64 = 1_000_000;
-/// Most files of a directory that are examined.
+/// Maximum number of files in a directory that are examined.
 const FILES_MAX: usize = 10_000;
 
 /// Everything that was read.
@@ -46,10 +47,11 @@ pub fn read(args: &SizeArgs, context: &Context) -> Result<Sources> {
             let before = (files.len(), sources.histories.len());
             directory(path, &mut files, &mut sources)?;
             if before == (files.len(), sources.histories.len()) {
-                bail!(
-                    "size {name}: the directory has no files\nhint: name reports, recordings or \
-                     the directories that they are in; directories in a directory are not read"
-                );
+                bail!(Failure::new(
+                    format!("size {name}: the directory has no files"),
+                    "name reports, recordings or the directories that they are in; directories \
+                     in a directory are not read"
+                ));
             }
         } else {
             files.push(path.clone());
@@ -70,11 +72,17 @@ fn names_recording(name: &str) -> bool {
 fn directory(path: &Path, files: &mut Vec<PathBuf>, sources: &mut Sources) -> Result<()> {
     let found = blockstone_sys::path::entries(path).map_err(|error| {
         let path = path.display();
-        anyhow::anyhow!("read {path}: {error}\nhint: check the path and that this user may read it")
+        anyhow::anyhow!(Failure::new(
+            format!("read {path}: {error}"),
+            "check the path and that this user may read it"
+        ))
     })?;
     if found.len() > FILES_MAX {
         let path = path.display();
-        bail!("read {path}: it has more than {FILES_MAX} files\nhint: name those that are meant");
+        bail!(Failure::new(
+            format!("read {path}: it has more than {FILES_MAX} files"),
+            "name those that are meant"
+        ));
     }
     let dirs = found.iter().filter(|it| it.is_dir() && !it.join("manifest.json").is_file()).count();
     if dirs > 0 {
@@ -125,7 +133,7 @@ impl Sources {
         self.notes.extend(import.notes().iter().cloned());
         if let Some(dir) = &args.save {
             let run = blockstone_record::out_run_dir(dir)?;
-            let to = Destination { dir: run.path, id: run.id, keep: None };
+            let to = Destination { dir: run.path, id: run.id };
             import.record(&to, &recordings::command_line())?;
         }
         let name = files[0].file_name().unwrap_or_default().to_string_lossy().into_owned();

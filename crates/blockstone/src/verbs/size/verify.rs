@@ -1,5 +1,6 @@
 //! Compares a run with a need.
 
+use crate::failure::Failure;
 use crate::verbs::size::rules::RunOfNeed;
 use anyhow::{Result, bail};
 use blockstone_base::stats::Estimate;
@@ -29,14 +30,17 @@ pub fn verify(
     let recording = recordings::open(name, &context.global.runs_dir)?;
     let dir = recording.dir.display().to_string();
     if recording.manifest.verb != "run" {
-        bail!(
-            "verify with {dir}: it was made by {}\nhint: name a recording of blockstone run",
-            recording.manifest.verb
-        );
+        bail!(Failure::new(
+            format!("verify with {dir}: it was made by {}", recording.manifest.verb),
+            "name a recording of blockstone run"
+        ));
     }
     let findings = blockstone_judge::find_run(&recording, None)?;
     let Some(predicted_iops) = predicted(held.demand, held.need, args) else {
-        bail!("verify with {dir}: the need has no requests\nhint: size a load that has some");
+        bail!(Failure::new(
+            format!("verify with {dir}: the need has no requests"),
+            "size a load that has some"
+        ));
     };
     Ok(RunOfNeed {
         predicted_iops,

@@ -76,7 +76,7 @@ pub struct ChoiceArgs {
     /// Take, in place of a share, the rows of this table that match a condition
     #[arg(long = "where", value_name = "TABLE=CONDITION", id = "condition")]
     pub condition: Vec<String>,
-    /// Of rows with the same parent take no more than this, unless others reference them
+    /// Take at most this many rows with the same parent, unless others reference them
     #[arg(long, value_name = "CHILDREN", value_parser = clap::value_parser!(u32).range(1..))]
     pub cap: Option<u32>,
     /// Take the children of the rows that are taken, so that each has as many as in the source
@@ -93,7 +93,7 @@ pub struct ChoiceArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum SubsetVerb {
-    /// Load a subset that was written before
+    /// Load a subset that was written earlier
     Load(LoadArgs),
     /// Write files for Data Pump that export rows with all that their foreign keys need
     Oracle(OracleArgs),

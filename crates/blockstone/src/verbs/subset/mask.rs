@@ -10,6 +10,7 @@ use blockstone_subset::{Catalogue, personal};
 use blockstone_sys::secret;
 use clap::{Args, ValueHint};
 
+use crate::failure::Failure;
 use crate::input;
 use crate::purpose::Purpose;
 
@@ -19,7 +20,7 @@ const FILE_MAX: Bytes = Bytes::mib(1);
 const KEY_MIN: usize = 16;
 const KEY_BYTES: usize = 32;
 
-/// Most columns that a note names.
+/// Maximum number of columns that a note names.
 const NAMED: usize = 20;
 
 /// How values are replaced.
@@ -62,11 +63,14 @@ impl MaskArgs {
         };
         let key = blockstone_sys::input::read(path, FILE_MAX).map_err(|error| {
             let hint = "name a file with the key of the masks";
-            anyhow!("read {}: {error}\nhint: {hint}", path.display())
+            anyhow!(Failure::new(format!("read {}: {error}", path.display()), hint))
         })?;
         if key.len() < KEY_MIN {
             let hint = "head -c 32 /dev/urandom > FILE";
-            bail!("{}: a key of masks has {KEY_MIN} bytes or more\nhint: {hint}", path.display());
+            bail!(Failure::new(
+                format!("{}: a key of masks has {KEY_MIN} bytes or more", path.display()),
+                hint
+            ));
         }
         Ok(key)
     }
@@ -90,20 +94,24 @@ impl Masks {
         Self { masked, unmasked }
     }
 
-    pub fn notes(&self) -> Vec<String> {
-        let note = |what: &str, columns: &[String]| {
-            let more = columns.len().saturating_sub(NAMED);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            let columns = columns.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-            (!columns.is_empty()).then(|| format!("{what}: {columns}{more}."))
-        };
-        let unmasked = "Warning: columns that look personal, by their names, and are not masked";
-        let all = [note("Masked", &self.masked), note(unmasked, &self.unmasked)];
-        all.into_iter().flatten().collect()
+    pub fn note(&self) -> Option<String> {
+        named("Masked", &self.masked)
+    }
+
+    pub fn warning(&self) -> Option<String> {
+        named("Columns that look personal, by their names, and are not masked", &self.unmasked)
     }
 }
 
+fn named(what: &str, columns: &[String]) -> Option<String> {
+    let more = columns.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let columns = columns.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    (!columns.is_empty()).then(|| format!("{what}: {columns}{more}."))
+}
+
 fn text(name: &str) -> Result<String> {
-    input::text(Path::new(name), FILE_MAX)
-        .map_err(|error| anyhow!("read {name}: {error}\nhint: name a file of masks in TOML"))
+    input::text(Path::new(name), FILE_MAX).map_err(|error| {
+        anyhow!(Failure::new(format!("read {name}: {error}"), "name a file of masks in TOML"))
+    })
 }

@@ -10,6 +10,7 @@ use clap::{Args, ValueHint};
 
 use super::unfinished::hold_parent;
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::input;
 use crate::purpose::Purpose;
 use crate::verb::Context;
@@ -47,7 +48,10 @@ pub struct OracleArgs {
 
 pub fn run(args: &OracleArgs, context: &Context) -> Result<Exit> {
     if let Some(option) = context.global.asks_for_report() {
-        bail!("subset oracle with {option}: it prints no report\nhint: omit {option}");
+        bail!(Failure::new(
+            format!("subset oracle with {option}: it prints no report"),
+            format!("omit {option}")
+        ));
     }
     if !args.query.is_empty() {
         let owners: Vec<&str> = args.query.iter().map(String::as_str).collect();
@@ -55,9 +59,10 @@ pub fn run(args: &OracleArgs, context: &Context) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let (Some(path), Some(dir)) = (&args.catalogue, &args.dir) else {
-        bail!(
-            "subset oracle: no keys are named\nhint: print the query for them with --query OWNER"
-        );
+        bail!(Failure::new(
+            "subset oracle: no keys are named",
+            "print the query for them with --query OWNER"
+        ));
     };
     let catalogue = Catalogue::read(&text(path)?, &path.display().to_string())?;
     let wanted = match &args.rows {
@@ -68,7 +73,7 @@ pub fn run(args: &OracleArgs, context: &Context) -> Result<Exit> {
     let all = [("lists.sql", files.lists), ("export.par", files.export), ("drop.sql", files.drop)];
     write(dir, &all).map_err(|error| {
         let hint = "name a new directory, where this user may write";
-        anyhow!("write the directory {}: {error}\nhint: {hint}", dir.display())
+        anyhow!(Failure::new(format!("write the directory {}: {error}", dir.display()), hint))
     })?;
     context.printer.note("lists.sql, export.par and drop.sql are not tested with Oracle");
     Ok(Exit::Done)
@@ -91,6 +96,6 @@ fn write(dir: &Path, files: &[(&str, String)]) -> io::Result<()> {
 fn text(path: &Path) -> Result<String> {
     input::text(path, Bytes(FILE_MAX as u64)).map_err(|error| {
         let hint = "name a file that the query of --query wrote, in UTF-8";
-        anyhow!("read {}: {error}\nhint: {hint}", path.display())
+        anyhow!(Failure::new(format!("read {}: {error}", path.display()), hint))
     })
 }

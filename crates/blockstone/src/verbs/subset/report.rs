@@ -40,7 +40,7 @@ impl Ran {
         self.manifest.tables.iter().map(|table| table.bytes).sum()
     }
 
-    /// Of the key at this position of the manifest.
+    /// Returns the orphans of the key at this position of the manifest.
     pub(super) fn orphans(&self, at: usize) -> Option<u64> {
         if let Some(naive) = &self.naive {
             return naive.keys.get(at).map(|key| key.orphans);
@@ -77,6 +77,7 @@ pub fn report(ran: &Ran) -> Report {
             ..Headline::default()
         },
         identity: vec![ran.manifest.product.clone()],
+        warnings: ran.masks.warning().into_iter().collect(),
         sections: sections(ran),
         notes: notes(ran),
         scalars: Some(Summary::table("subset", "Subset", [Summary::of(ran)])),
@@ -134,7 +135,7 @@ fn notes(ran: &Ran) -> Vec<String> {
     if ran.readers == Some(1) {
         notes.push("Rows were read by one connection.".to_owned());
     }
-    notes.extend(ran.masks.notes());
+    notes.extend(ran.masks.note());
     notes.extend(ran.loaded.iter().flat_map(|loaded| loaded.notes.iter().cloned()));
     notes
 }

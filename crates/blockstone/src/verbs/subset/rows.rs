@@ -48,9 +48,9 @@ rows! {
         source_rows: u64 = count("source rows"),
         /// Rows of the subset.
         rows: u64 = count("rows").answer(),
-        /// Of the rows of the source.
+        /// Share of the rows of the source.
         share: Value = share("share").answer(),
-        /// As stored in the source, by the share of rows; without indexes.
+        /// Bytes as stored in the source, by the share of rows; without indexes.
         bytes: Option<u64> = bytes("bytes"),
         /// Rows divided by rows that were chosen.
         growth: Value = ratio("growth"),
@@ -76,8 +76,8 @@ rows! {
         key: String = text("key").answer(),
         /// Rows of the subset that reference another.
         rows: u64 = count("rows"),
-        /// Those of them whose row is not in the subset: counted in the destination; before a load
-        /// 0 where every referenced row was found in the source.
+        /// Rows whose referenced row is not in the subset: counted in the destination; before a
+        /// load 0 where every referenced row was found in the source.
         orphans: Option<u64> = count("orphans").answer(),
         /// Whose rows reference.
         table: String = text("table"),
@@ -93,9 +93,9 @@ rows! {
         key: String = text("key").answer(),
         /// Rows of the sample that reference another.
         rows: u64 = count("rows"),
-        /// Those of them whose row is not in the sample.
+        /// Rows whose referenced row is not in the sample.
         orphans: Option<u64> = count("orphans").answer(),
-        /// Of orphans, ± its standard error: rows of one parent are orphans together.
+        /// Share of orphans, ± its standard error: rows of one parent are orphans together.
         share: String = text("share").answer(),
         /// Share of orphans that is expected.
         expected_share: f64 = share("expected"),
@@ -210,7 +210,7 @@ fn name(table: &TableEntry) -> String {
     format!("{}.{}", table.schema, table.name)
 }
 
-/// As in `90.02 ± 0.30 %`.
+/// Formats a share in percent: `90.02 ± 0.30 %`.
 fn points(share: f64, standard_error: Option<f64>) -> String {
     let error = standard_error.map_or_else(String::new, |it| format!(" ± {:.2}", it * 100.0));
     format!("{:.2}{error} %", share * 100.0)

@@ -11,6 +11,8 @@ use blockstone_sys::held::HeldDir;
 use blockstone_sys::scratch::ScratchDir;
 use blockstone_sys::secret;
 
+use crate::failure::Failure;
+
 const PREFIX: &str = ".blockstone-subset-";
 
 /// A directory that is removed unless it is finished.
@@ -31,10 +33,10 @@ impl Unfinished {
             Some(path) => (hold_parent(path).map(|(above, _)| above), path.to_owned()),
         };
         above.and_then(Self::make).map_err(|error| {
-            anyhow!(
-                "write a directory for {}: {error}\nhint: name one where this user may write",
-                shown.display()
-            )
+            anyhow!(Failure::new(
+                format!("write a directory for {}: {error}", shown.display()),
+                "name one where this user may write"
+            ))
         })
     }
 
@@ -52,7 +54,10 @@ impl Unfinished {
     /// Gives it its final name.
     pub fn finish(mut self, path: &Path) -> Result<()> {
         self.rename(path).map_err(|error| {
-            anyhow!("write {}: {error}\nhint: name a new directory", path.display())
+            anyhow!(Failure::new(
+                format!("write {}: {error}", path.display()),
+                "name a new directory"
+            ))
         })
     }
 

@@ -11,7 +11,7 @@ use crate::earlier::{null, null_nothing, rename, rows};
 
 type Keys = Map<String, Json>;
 
-/// Most rows of a table.
+/// Maximum number of rows in a table.
 const ROWS_MAX: usize = 500;
 /// Tables of version 2 alone.
 const ADDED: [&str; 8] = [

@@ -8,6 +8,7 @@ use blockstone_base::text::shown;
 use blockstone_base::units::Bytes;
 use blockstone_trace::{Options, Reader, Trace};
 
+use crate::failure::{Failure, with_hint_of};
 use crate::input;
 use crate::progress::Progress;
 
@@ -66,9 +67,13 @@ pub fn read(paths: &[PathBuf], options: Options, bar: &mut Progress) -> Result<I
 }
 
 fn refused(name: &str, error: &blockstone_trace::TraceError) -> anyhow::Error {
-    anyhow!("{}", error.to_string().replacen("read trace", &format!("read trace {name}"), 1))
+    let what = error.to_string().replacen("read trace", &format!("read trace {name}"), 1);
+    with_hint_of(error, what)
 }
 
 fn unreadable(name: &str, error: &io::Error) -> anyhow::Error {
-    anyhow!("read trace {name}: {error}\nhint: name a trace or a log, or `-` for standard input")
+    anyhow!(Failure::new(
+        format!("read trace {name}: {error}"),
+        "name a trace or a log, or `-` for standard input"
+    ))
 }

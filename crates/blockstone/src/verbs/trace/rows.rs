@@ -87,21 +87,21 @@ macro_rules! components {
                 $(#[doc = $doc] $key: String = text($heading),)?
                 /// `CPU`, a wait event, `storage read`, `storage write`, `lock` or `unaccounted`.
                 component: String = text("component"),
-                /// Together.
+                /// Time of all calls of the component.
                 time_ns: Value = time("time"),
-                /// Of the response time.
+                /// Share of the response time.
                 share: Value = share("share"),
                 /// How often; executions where the log has only sums.
                 calls: Value = total("calls", Measure::Count),
-                /// Of a call.
+                /// Mean time of a call.
                 time_ns_mean: Value = time("mean"),
                 /// Call.
                 time_ns_max: Value = time("longest"),
-                /// By clock ticks of processor time.
+                /// Uncertainty from the clock ticks of processor time.
                 uncertain_ns: Value = time("±"),
-                /// Moved by waits for I/O.
+                /// Bytes moved by waits for I/O.
                 bytes: Value = bytes("bytes"),
-                /// Likewise.
+                /// Blocks moved by waits for I/O.
                 blocks: Value = count("blocks"),
             }
         }
@@ -116,11 +116,11 @@ macro_rules! components {
                 from_ns: f64 = time("from"),
                 /// Upper end, a power of two of microseconds.
                 below_ns: f64 = time("below"),
-                /// How many.
+                /// Number of calls.
                 calls: f64 = total("calls", Measure::Count),
-                /// Of these together.
+                /// Time of these calls.
                 time_ns: f64 = time("time"),
-                /// Of the component's time.
+                /// Share of the component's time.
                 share: Value = share("share"),
             }
         }
@@ -230,13 +230,13 @@ rows! {
     pub(super) struct StatementRow {
         /// Its sql_id, or the hash of its text without values.
         id: String = text("statement"),
-        /// Of all executions, without recursive statements.
+        /// Time of all executions, without recursive statements.
         time_ns: f64 = time("time"),
-        /// Of the response time of all statements.
+        /// Share of the response time of all statements.
         share: Value = share("share"),
         /// How often.
         executions: Value = total("executions", Measure::Count),
-        /// Of an execution.
+        /// Mean time of an execution.
         time_ns_mean: Value = time("mean"),
         /// The component that took most of it.
         first: String = text("mostly"),
@@ -284,7 +284,7 @@ rows! {
         current_reads: f64 = count("current"),
         /// Returned or changed.
         rows: f64 = count("rows"),
-        /// Of the library cache.
+        /// Misses of the library cache.
         misses: f64 = count("misses"),
     }
 }
@@ -294,11 +294,11 @@ rows! {
     pub(super) struct TimesRow {
         /// Executions that took less than this, and at least half of it.
         below_ns: f64 = time("below"),
-        /// How many.
+        /// Number of executions.
         executions: f64 = total("executions", Measure::Count),
-        /// Of these together.
+        /// Time of these executions.
         time_ns: f64 = time("time"),
-        /// Of the time of all executions.
+        /// Share of the time of all executions.
         share: Value = share("share"),
     }
 }
@@ -310,9 +310,9 @@ rows! {
         statement: String = text("statement"),
         /// A line of the plan, indented below the one that it is part of.
         operation: String = text("operation"),
-        /// That it passed on.
+        /// Rows that the operation passed on.
         rows: f64 = count("rows"),
-        /// Of the line alone; unknown if the times do not add up.
+        /// Time of the line alone; unknown if the times do not add up.
         own_time_ns: Option<f64> = time("own time"),
         /// Physical reads of the line alone.
         own_physical_reads: Option<f64> = count("own reads"),
@@ -342,7 +342,7 @@ rows! {
 rows! {
     /// Sessions of the trace.
     pub(super) struct SessionRow {
-        /// As the log names it.
+        /// Session as the log names it.
         session: String = text("session"),
         /// From its first to its last instant.
         span_ns: Value = time("span"),
@@ -370,11 +370,11 @@ macro_rules! waits {
                 event: String = text("event"),
                 #[doc = $doc]
                 $key: String = text($heading),
-                /// Together.
+                /// Time of these waits.
                 time_ns: f64 = time("time"),
-                /// How often.
+                /// Number of waits.
                 calls: f64 = total("calls", Measure::Count),
-                /// Of a call.
+                /// Mean time of a wait.
                 time_ns_mean: Value = time("mean"),
                 /// Call.
                 time_ns_max: Value = time("longest"),

@@ -12,6 +12,7 @@ use blockstone_view::{History, Interval, Table};
 
 use super::args::WatchArgs;
 use super::selection::Selection;
+use crate::failure::Failure;
 use crate::printer::{Printer, Reader, piece};
 use crate::verb::Context;
 
@@ -40,8 +41,10 @@ impl Sink {
         if name == Path::new("-") {
             return Ok(Some(Self::Output));
         }
-        let file = output::create(name)
-            .with_context(|| format!("write {}\nhint: name another file, or -", name.display()))?;
+        let file = output::create(name).map_err(|error| {
+            let what = format!("write {}", name.display());
+            Failure::new(what, "name another file, or -").because(error)
+        })?;
         Ok(Some(Self::File(name.to_owned(), file)))
     }
 }

@@ -5,7 +5,7 @@ use blockstone_report::{Block, Detail, Section};
 use blockstone_view::{View, registry};
 
 /// The part of a view that the overview shows.
-struct Part {
+struct Excerpt {
     view: &'static str,
     /// All columns if empty.
     columns: &'static [&'static str],
@@ -28,26 +28,26 @@ pub const DISKS: &[&str] = &[
 
 /// Parts of the overview of a database, chosen so that the whole report fits in 40 lines of 80
 /// columns.
-const OF_DATABASE: &[Part] = &[
-    Part { view: "load", columns: &[], rows: 6 },
-    Part {
+const OF_DATABASE: &[Excerpt] = &[
+    Excerpt { view: "load", columns: &[], rows: 6 },
+    Excerpt {
         view: "top-events",
         columns: &["event", "waits", "wait_time_ns", "wait_ns", "db_time_share"],
         rows: 4,
     },
-    Part {
+    Excerpt {
         view: "statements",
         columns: &["statement", "average_active_sessions", "calls_per_s", "call_ns"],
         rows: 3,
     },
-    Part { view: "host", columns: HOST, rows: 1 },
-    Part { view: "disks", columns: DISKS, rows: 3 },
+    Excerpt { view: "host", columns: HOST, rows: 1 },
+    Excerpt { view: "disks", columns: DISKS, rows: 3 },
 ];
 /// The same for a host without a database.
-const OF_HOST: &[Part] = &[
-    Part { view: "host", columns: HOST, rows: 1 },
-    Part { view: "disks", columns: DISKS, rows: 8 },
-    Part {
+const OF_HOST: &[Excerpt] = &[
+    Excerpt { view: "host", columns: HOST, rows: 1 },
+    Excerpt { view: "disks", columns: DISKS, rows: 8 },
+    Excerpt {
         view: "processes",
         columns: &["role", "cpu_share", "run_queue_share", "read_bytes_per_s", "write_bytes_per_s"],
         rows: 8,
@@ -65,17 +65,17 @@ pub fn beside(sections: Vec<Section>) -> (Vec<Section>, usize) {
     let others = sections.iter().filter(|section| shown(section)).count() - overview.len();
     let in_full = sections.into_iter().map(|section| match section.detail {
         Detail::Screen => section.detail(Detail::Page),
-        Detail::Page | Detail::Terminal => section,
+        _ => section,
     });
     (overview.into_iter().chain(in_full).collect(), others)
 }
 
-impl Part {
+impl Excerpt {
     fn of(&self, section: &Section) -> Section {
         let id = format!("overview-{}", section.id);
         let tables = section.blocks.iter().filter_map(|block| match block {
             Block::Table(table) => Some(self.cut(table)),
-            Block::Chart(_) | Block::Text(_) | Block::Preformatted(_) => None,
+            Block::Chart(_) | Block::Bars(_) | Block::Cells(_) | Block::Text(_) => None,
         });
         Section::new(id, section.heading.clone()).detail(Detail::Terminal).with(tables)
     }

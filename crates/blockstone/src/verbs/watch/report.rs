@@ -1,14 +1,16 @@
 //! Report of a watch: the tables of an interval.
 
 use blockstone_base::database;
+use blockstone_base::table::Rows as _;
 use blockstone_judge::judge_watch;
 use blockstone_record::manifest::{Imported, Manifest};
 use blockstone_report::render::json;
-use blockstone_report::{Headline, Report};
-use blockstone_view::{Interval, document, registry};
+use blockstone_report::{Block, Headline, Report, Section};
+use blockstone_view::{Interval, WHO, registry, who_answer};
 use serde_json::Map;
 
-use super::overview;
+use super::rows::Summary;
+use super::{earlier, overview};
 use crate::layers::layers;
 use crate::verb::Global;
 use crate::{chapters, instants};
@@ -51,21 +53,24 @@ pub fn report(watched: &Watched<'_>, views: &[String], global: &Global) -> Repor
         sections
     };
     let verdicts = judge_watch(interval);
-    let document = || {
-        let document = document(interval).between(edges.map(|ns| ns.and_then(instants::utc)));
-        let mut keys = json::keys(document.judged(verdicts.clone()));
-        // The renderer writes the views that were requested.
-        keys.remove(VIEWS);
-        keys
-    };
-    let document = if global.json.is_some() { document() } else { Map::new() };
+    let objects = || json::keys(blockstone_view::objects(interval));
+    let mut document = if global.json.is_some() { objects() } else { Map::new() };
+    let summary = Summary::of(interval, edges.map(|ns| ns.and_then(instants::utc)));
+    let first = earlier::keys(&summary, document.clone(), &verdicts);
+    // Every column of a probe has its key, whether it has a value or not.
+    document.get_mut("probes").into_iter().for_each(json::explain_nulls);
     let imported = interval.history().imported();
     let tool_version = manifest.map(|it| it.tool_version.clone());
+    let answers = who(views, &sections).into_iter().chain([line(answers)]);
     let subject = manifest.map_or_else(super::hostname, |manifest| manifest.host.hostname.clone());
     Report {
         verb: "interval".into(),
-        version: 1,
-        headline: Headline { subject, text: line(answers), ..Headline::default() },
+        version: 2,
+        headline: Headline {
+            subject,
+            text: answers.collect::<Vec<_>>().join(" · "),
+            ..Headline::default()
+        },
         identity: vec![line(facts)],
         warnings: imported.map(Imported::line).into_iter().collect(),
         sections,
@@ -73,12 +78,24 @@ pub fn report(watched: &Watched<'_>, views: &[String], global: &Global) -> Repor
         notes,
         recording: recording.clone(),
         tool_version,
+        scalars: Some(Summary::table("interval", "", [summary])),
         document,
+        first,
         tables_key: Some(VIEWS),
         began: instants::began(edges[0].map(|ns| ns - i128::from(interval.from_ns))),
         timeline,
         ..Report::default()
     }
+}
+
+/// Returns the answer of the view of processes and files in a sentence, if it was requested.
+fn who(views: &[String], sections: &[Section]) -> Option<String> {
+    let wanted = views.iter().any(|name| name == WHO.name);
+    let section = sections.iter().find(|section| section.id == WHO.name).filter(|_| wanted)?;
+    section.blocks.iter().find_map(|block| match block {
+        Block::Table(table) => Some(who_answer(table)),
+        _ => None,
+    })
 }
 
 /// Explains why requested views are absent.

@@ -6,6 +6,7 @@ use blockstone_view::{Focus, History, Interval, Table, View, registry};
 
 use super::args::WatchArgs;
 use super::overview;
+use crate::failure::Failure;
 use crate::{instants, interval};
 
 /// Views that are shown without --view, with the columns of each.
@@ -38,7 +39,7 @@ impl Selection {
         let ticks: Vec<u64> = history.ticks().take(2).collect();
         let interval_ns = match (&args.replay, ticks.as_slice()) {
             (Some(_), [first, second]) => second - first,
-            _ => args.interval.get(),
+            _ => args.options.interval_ns.get(),
         };
         let focus = interval::focus(&args.view, &args.only, history)?;
         Ok(Self { chosen, focus, exact: interval_ns < SECOND.get() * 9 / 10 })
@@ -79,7 +80,10 @@ fn named(args: &WatchArgs, history: &History) -> Result<Vec<Chosen>> {
             Some(_) => "the recording does not have it",
             None => "views of a database need --db, those of processor time --profile",
         };
-        bail!("print {}: nothing was read of {}\nhint: {hint}", view.name, view.probe);
+        bail!(Failure::new(
+            format!("print {}: nothing was read of {}", view.name, view.probe),
+            hint
+        ));
     }
     Ok(views.into_iter().map(|view| Chosen { view, keys: &[] }).collect())
 }

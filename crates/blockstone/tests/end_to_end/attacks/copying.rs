@@ -195,7 +195,7 @@ fn a_pipe_overwrites_a_device_that_is_named_twice_and_gets_all_of_another() {
     let name = device.device().to_str().unwrap();
     let content: Vec<u8> = (0..9_000_041_u32).map(|at| (at % 251) as u8).collect();
     refused(&copy_bytes(&content, &[], device.device()), "--destroy");
-    refused(&copy_bytes(&content, &["--destroy", "/dev/null"], &place.file("to")), "no block");
+    refused(&copy_bytes(&content, &["--destroy", "/dev/null"], &place.file("to")), "not a block");
     let ran = copy_bytes(&content, &["--json", "--verify", "--destroy", name], device.device());
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     assert_eq!(

@@ -18,7 +18,7 @@ use super::servers::{all, fails_clearly};
 use super::{Place, signal};
 use crate::memory::resident_peak_bytes;
 
-/// Most memory that a program may take with any of these servers.
+/// Maximum memory that a program may take with any of these servers.
 const MEMORY_MOST: u64 = 256 << 20;
 /// Programs that run at the same time; most of them wait.
 const AT_ONCE: usize = 8;

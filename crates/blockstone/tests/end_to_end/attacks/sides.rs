@@ -17,7 +17,7 @@ use super::servers::server;
 use super::{Place, refused, signal};
 
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Most memory that a side under attack may take in addition, in kB.
+/// Maximum memory that a side under attack may take in addition, in kB.
 const MORE_KB: u64 = 16 << 10;
 
 fn check(words: &[&str]) -> Command {

@@ -163,10 +163,8 @@ fn make_ext4(device: &Path) {
     assert_eq!(ran.code, Some(0), "{ran:#?}");
 }
 
-#[test]
-fn every_method_and_pattern_survives_a_cut_on_ext4() {
-    require!(Root, Loop, Nbdkit);
-    let _turn = Turn::alone();
+/// Writes with every method and pattern to ext4 on a device, cuts its power, and verifies.
+fn cut_below_ext4() -> Value {
     let mut device = VolatileDevice::create(SIZE).unwrap();
     make_ext4(device.device().unwrap());
     let witness = Witness::start();
@@ -182,23 +180,36 @@ fn every_method_and_pattern_survives_a_cut_on_ext4() {
     drop(mounted);
     device.power_on().unwrap();
     let mounted = Mounted::new(device.device().unwrap(), &at, "rw");
-    let document = witness.verify(&at).json();
+    let ran = witness.verify(&at);
+    assert_eq!(names(&at), ["lost+found"], "nothing is left: {ran:#?}");
+    drop(mounted);
+    ran.json()
+}
+
+#[test]
+fn every_method_and_pattern_survives_a_cut_on_ext4() {
+    require!(Root, Loop, Nbdkit);
+    let _turn = Turn::alone();
+    // A flush of another writer saves the controls, unless the cut falls between the two: on a busy
+    // machine, a cut may prove nothing.
+    let mut cuts = (0..3).map(|_| cut_below_ext4());
+    let document = cuts.find(|document| outcome(document, "lost-after-cut") != "inconclusive");
+    let document = document.expect("one of three cuts falls after a write that nobody flushed");
     assert_eq!(rows(&document, "durability-streams").count(), 36, "{document:#}");
-    let lost = ["lost", "inconclusive"];
+    // Of the last block of a control, a part may have reached the device.
+    let unpromised = ["lost", "torn", "inconclusive"];
     for cell in rows(&document, "durability-streams") {
         let class = cell["class"].as_str().unwrap();
         let method = cell["method"].as_str().unwrap();
         let is_control = ["none", "direct-none", "sync-file-range"].contains(&method);
         assert_eq!(cell["control"], is_control, "{cell}");
         if is_control {
-            assert!(lost.contains(&class), "{cell}");
+            assert!(unpromised.contains(&class), "{cell}");
         } else {
             assert!(["durable", "unknown"].contains(&class), "{cell}");
         }
     }
     assert_eq!(outcome(&document, "lost-after-cut"), "pass");
-    assert_eq!(names(&at), ["lost+found"], "nothing is left");
-    drop(mounted);
 }
 
 #[track_caller]
@@ -309,7 +320,7 @@ fn durability_checks_that_cannot_be_made_are_refused() {
         (&[nobody[0], nobody[1], "--methods", "hope", &data], "invalid value"),
         (&[nobody[0], nobody[1], "--destroy", "/dev/other", &data], "the path to write to"),
         (&["--serve", "127.0.0.1:0", &data], "cannot be used"),
-        (&["--serve", "127.0.0.1:0", "--log", &name], "no log of a witness"),
+        (&["--serve", "127.0.0.1:0", "--log", &name], "not a log of a witness"),
         (&["--serve", "nowhere"], "listen on"),
         (&["--serve", "127.0.0.1:0", "--cycles", "3"], "required"),
     ];

@@ -63,7 +63,7 @@ fn metadata_of_what_is_no_directory_and_of_too_many_files_is_refused() {
     let file = file.display().to_string();
     let cases: &[(&[&str], &str)] = &[
         (&["metadata"], "required"),
-        (&["metadata", &file], "no directory"),
+        (&["metadata", &file], "not a directory"),
         (&["metadata", &data, "--files", "99"], "from 100"),
         (&["metadata", &data, "--files", "101M"], "to 100M"),
         (&["metadata", &data, "--ranks", "0"], "0"),

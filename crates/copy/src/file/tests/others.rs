@@ -1,5 +1,6 @@
 //! Pipes, manifests and batches.
 
+use blockstone_base::hint::Hint as _;
 use std::io::{Read, Write, pipe};
 use std::os::fd::OwnedFd;
 
@@ -79,7 +80,7 @@ fn a_manifest_finds_what_differs() {
     let read: Vec<Entry> = manifest::read(&text[..]).map(Result::unwrap).collect();
     assert_eq!(read, entries);
     text.extend(b"{}\n");
-    let error = manifest::read(&text[..]).nth(2).unwrap().unwrap_err().to_string();
+    let error = manifest::read(&text[..]).nth(2).unwrap().unwrap_err().told();
     assert!(
         error.starts_with("read the manifest: line 3: ") && error.contains("\nhint: "),
         "{error}"

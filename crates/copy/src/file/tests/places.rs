@@ -1,5 +1,6 @@
 //! Copies on file systems that each have their own method.
 
+use blockstone_base::hint::Hint as _;
 use std::time::{Duration, Instant};
 
 use blockstone_sys::cached::{self, Look};
@@ -8,7 +9,7 @@ use blockstone_testkit::{DeviceSpec, FileSystem, FuseCache, FuseMounts, LoopDevi
 use blockstone_sys::held;
 
 use super::super::choose::Pair;
-use super::super::finish::Part;
+use super::super::finish::PartialFile;
 use super::super::resume::Identity;
 use super::super::serve::serve;
 use super::*;
@@ -102,11 +103,11 @@ fn xfs_shares_blocks() {
 
     let place = Place::new();
     place.make(5, &[(0, 5)]);
-    let error = place.copy(reflink).unwrap_err().to_string();
+    let error = place.copy(reflink).unwrap_err().told();
     assert!(error.contains("--method reflink") && error.contains("\nhint: "), "{error}");
     assert_eq!(place.left(), [""; 0]);
     let error = place.copy(Options { method: Some(Method::Server), ..options() }).unwrap_err();
-    assert!(error.to_string().contains("no server has both"), "{error}");
+    assert!(error.told().contains("no server has both"), "{error}");
 }
 
 #[test]
@@ -184,7 +185,7 @@ fn served(file_system: FileSystem, size: Bytes) -> (Result<u64, String>, LoopDev
     BlockFile::of(file, &source, false).drop_cached().unwrap();
     let (dir, source) = (HeldDir::open(&at).unwrap(), held::open_file(&source).unwrap());
     let options = Options { resume: true, ..options() };
-    let part = Part::open((&dir, Path::new(NAME)), &options).unwrap();
+    let part = PartialFile::open((&dir, Path::new(NAME)), &options).unwrap();
     part.drop_pages();
     let pair = Pair { source: &source, source_path: &at.join("source"), part: &part };
     let identity = Identity::of(&source).unwrap();

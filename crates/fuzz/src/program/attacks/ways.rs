@@ -266,6 +266,14 @@ pub const WAYS: &[Way] = &[
             reach("save", NewDirectory("saved"), &["--save", "{}", "load"]),
             reach("verify", Read("run"), &["--verify", "{}", "load"]),
             reach("catalogue", Read("catalogue.toml"), &["--catalogue", "{}", "load"]),
+            reach("on", Read("calibrate"), &["--on", "{}", "load"]),
+            ends("destroy", Device, &["--on", "{}", "--destroy", "{}", "load"], NOT_EMPTY),
+            ends(
+                "password_file",
+                Read("password"),
+                &["--db", NOWHERE, "--for", "1s", "--password-file", "{}"],
+                NO_SERVER,
+            ),
             reach("curve", Read("calibrate"), &["--curve", "{}", "--p99", "10ms", "load"]),
             ends(
                 "core_list",

@@ -19,13 +19,13 @@ const NEAR_RATIO: f64 = 0.02;
 /// HZ / 10 in the kernel's block/blk-throttle.c.
 const RELEASE_NS: f64 = 100e6;
 
-/// Block size from which on rates are stated in bytes.
+/// Block size from which rates are stated in bytes.
 const LARGE_BYTES: u64 = 128 << 10;
 
-/// Rise over the last doubling from which on a ladder is not near any limit.
+/// Minimum rise over the last doubling for a ladder that is not near any limit.
 const STILL_RISING_RATIO: f64 = 1.10;
 
-/// Half width of the intervals from which on neighbouring rungs of a natural curve can no longer be
+/// Half width of the intervals from which neighbouring rungs of a natural curve can no longer be
 /// told apart.
 const NOISY_HALF_WIDTH: f64 = 0.2;
 

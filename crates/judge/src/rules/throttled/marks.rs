@@ -19,19 +19,20 @@ const PERHAPS_AS_CONFIGURED: f64 = 0.10;
 const IN_SIGHT_RATIO: f64 = 0.5;
 /// Relative difference up to which two measured rates are the same.
 const SAME_RATE: f64 = 0.03;
-/// Mean ÷ median latency from which on requests stall in groups; exponential tails give 1.44.
+/// Mean ÷ median latency from which requests are taken to stall in groups; exponential tails give
+/// 1.44.
 const STALL_RATIO: f64 = 2.0;
 /// Coefficient of variation of a rate that stops and goes. A throttle that releases every 100 ms,
 /// read every 50 ms or more often, gives 1 or more; independent requests, four in each tick, 0.5.
 const BURSTS_MIN: f64 = 0.75;
-/// Latency ÷ time in the device from which on requests wait elsewhere.
+/// Latency ÷ time in the device from which requests are taken to wait elsewhere.
 const HELD_RATIO: f64 = 2.0;
 /// Least wait that counts, so that the kernel's own path to a fast device does not.
 const HELD_NS_MIN: f64 = 200e3;
 /// Fewest points that must show stalls or waits; one may be an accident.
 const WITNESSES_MIN: usize = 2;
-/// Factor between block sizes from which on their costs to a device differ so much that equal
-/// request rates are not an accident.
+/// Factor between block sizes from which their costs to a device differ so much that equal request
+/// rates are not an accident.
 const SIZES_APART: u64 = 16;
 
 const UNCANNY_SPREAD: f64 = 0.005;
@@ -111,7 +112,7 @@ pub fn kind(ladder: &Ladder, ladders: &[Ladder], mark: &Mark) -> Kind {
     }
 }
 
-/// Finds a limit of a control group that has the same value.
+/// Finds a limit of a control group that matches `rate`.
 fn configured(case: &Case, ladder: &Ladder, rate: &Estimate) -> Option<Mark> {
     let reached = |(cap, units_per_op): &(&CgroupCap, f64)| {
         let [value, low, high] = [rate.value, rate.low, rate.high].map(|r| r * units_per_op);
@@ -129,8 +130,8 @@ fn configured(case: &Case, ladder: &Ladder, rate: &Estimate) -> Option<Mark> {
     })
 }
 
-/// Describes a control group's limit that `ladder` did not reach but came so near to that it may
-/// have shaped the figures; `None` if none is near.
+/// Describes a limit of a control group that `ladder` did not reach, but came close enough to for
+/// the limit to affect the figures; `None` if there is no such limit.
 pub fn within_sight(case: &Case, ladder: &Ladder) -> Option<String> {
     let level = ladder.level().value;
     let share = |(cap, units_per_op): &(&CgroupCap, f64)| level * units_per_op / cap.limit as f64;

@@ -4,8 +4,6 @@
 mod layers;
 mod thin;
 
-use std::collections::BTreeMap;
-
 use minijinja::value::Value as Safe;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
@@ -31,7 +29,7 @@ const END: f64 = 0.97;
 /// Width of a chart on a narrow page, without its labels at the left, in CSS pixels.
 const NARROW: f64 = 330.0;
 /// Number of names above which only some have room below the axis.
-const NAMES_MAX: usize = 16;
+const NAMES_MAX: usize = 48;
 
 #[derive(Serialize)]
 pub struct Drawing {
@@ -114,7 +112,12 @@ pub fn draw(chart: &Chart, index: usize, shared: Time) -> Drawing {
     };
     let (low, high) = layers::up(chart);
     let is_named = matches!(chart.y.scale, Scale::Names(_));
-    let labels_up = if is_named { inner / 14 } else { (inner / 44).max(2) };
+    let labels_up = match (inner / 44).max(2) {
+        _ if is_named => inner / 14,
+        // Two calls and a half do not exist.
+        most if layers::are_whole(chart) => most.min(high.min(1e6) as u32),
+        most => most,
+    };
     let y = Ruler::up(&chart.y, low, high, labels_up as usize);
     let widest = y.ticks.iter().map(|tick| tick.label.chars().count()).max().unwrap_or(0);
     Drawing {
@@ -126,7 +129,10 @@ pub fn draw(chart: &Chart, index: usize, shared: Time) -> Drawing {
         // Charts over time begin at the same place, so that their instants are aligned.
         left: (widest.min(22) * DIGIT + 12).max(if time { 64 } else { 32 }),
         x_title: chart.x.title.to_string(),
-        y_title: chart.y.title.to_string(),
+        y_title: match &*chart.y.title {
+            title if title.eq_ignore_ascii_case(&chart.title) => String::new(),
+            title => title.to_owned(),
+        },
         time,
         legend: legend(chart),
         shapes: Safe::from_safe_string(shapes(chart, &x, &y, inner)),
@@ -154,15 +160,26 @@ fn shapes(chart: &Chart, x: &Ruler, y: &Ruler, height: u32) -> String {
     let (width, units) = (UNITS, height * PER_PIXEL);
     let mut shapes = Shapes::new(x, y, (width, units));
     background(chart, x, y, &mut shapes);
+    // A level would hide a line that reaches it, and shapes that are filled would hide the level.
+    let is_below = chart.layers.iter().all(|layer| !layer.form.is_filled());
+    if is_below {
+        levels(chart, x, y, &mut shapes);
+    }
     Layers { chart, x, y, shapes: &mut shapes }.draw();
-    for level in chart.levels.iter().filter(|level| level.y <= y.high) {
-        shapes.line([(x.low, level.y), (x.high, level.y)], Look(INK, Ink::Dashed, 1.0));
+    if !is_below {
+        levels(chart, x, y, &mut shapes);
     }
     format!(
         "<svg class=\"shapes\" viewBox=\"0 0 {width} {units}\" preserveAspectRatio=\"none\" \
          width=\"100%\" height=\"{height}\">{}</svg>",
         shapes.finish()
     )
+}
+
+fn levels(chart: &Chart, x: &Ruler, y: &Ruler, shapes: &mut Shapes<'_>) {
+    for level in chart.levels.iter().filter(|level| level.y <= y.high) {
+        shapes.line([(x.low, level.y), (x.high, level.y)], Look(INK, Ink::Dashed, 1.0));
+    }
 }
 
 fn background(chart: &Chart, x: &Ruler, y: &Ruler, shapes: &mut Shapes<'_>) {
@@ -180,20 +197,21 @@ fn background(chart: &Chart, x: &Ruler, y: &Ruler, shapes: &mut Shapes<'_>) {
     }
 }
 
-/// Gives each named layer its own colour, because two layers of one colour could not be told apart.
-/// Layers of one name are parts of one thing.
+/// Gives each named layer its own colour, because two layers of one colour could not be told apart,
+/// unless one of them is dashed. Layers of one name are parts of one thing.
 fn distinct(mut chart: Chart) -> Chart {
-    let names = |layers: &[Layer]| -> BTreeMap<u8, String> {
-        layers.iter().rev().map(|layer| (color(layer.color), layer.name.clone())).collect()
-    };
+    let look =
+        |layer: &Layer| (color(layer.color), matches!(layer.form, Form::Line { dashed: true, .. }));
     for index in 1..chart.layers.len() {
-        let (before, this) = (names(&chart.layers[..index]), &chart.layers[index]);
-        let is_taken = before.get(&color(this.color)).is_some_and(|name| *name != this.name);
+        let this = &chart.layers[index];
+        let mut before = chart.layers[..index].iter();
+        let is_taken = before.any(|layer| look(layer) == look(this) && layer.name != this.name);
         if this.name.is_empty() || !is_taken {
             continue;
         }
-        let all = names(&chart.layers);
-        let free = (0..8).map(Color::Series).find(|free| !all.contains_key(&color(*free)));
+        let is_free =
+            |free: &Color| chart.layers.iter().all(|layer| color(layer.color) != color(*free));
+        let free = (0..8).map(Color::Series).find(is_free);
         chart.layers[index].color = free.unwrap_or(this.color);
     }
     chart
@@ -226,11 +244,16 @@ fn labels(chart: &Chart, x: &Ruler, y: &Ruler, height: u32, has_across: bool) ->
         };
         labels.push(label(place, f64::from(height) + 16.0, class, &tick.label));
     }
+    // A name that a level would strike through stands below it.
+    let is_crossed = |place: &f64| {
+        chart.levels.iter().any(|level| (place - 12.0..place + 5.0).contains(&down(level.y)))
+    };
+    let top = [12.0, 26.0, 40.0].into_iter().find(|place| !is_crossed(place)).unwrap_or(12.0);
     for band in &chart.bands {
         let (from, to) = (x.place(band.from).max(0.0), x.place(band.to).min(1.0));
         // A name wider than its band would run into the next one's.
         if to - from > 0.012 * band.name.chars().count() as f64 {
-            labels.push(label(from.midpoint(to), 12.0, "band", &band.name));
+            labels.push(label(from.midpoint(to), top, "band", &band.name));
         }
     }
     for level in &chart.levels {
@@ -267,7 +290,7 @@ fn apart(ticks: &[Tick], x: &Ruler, width: f64) -> Vec<bool> {
     apart
 }
 
-/// Returns the layers by name; a single layer is named by the title.
+/// Returns the layers by name. The title of a chart may name its only layer: `Reads a second`.
 fn legend(chart: &Chart) -> Vec<Entry> {
     let form = |form: &Form| match form {
         Form::Line { dashed: true, .. } => "dashed",
@@ -282,7 +305,14 @@ fn legend(chart: &Chart) -> Vec<Entry> {
         color: color(layer.color),
         form: form(&layer.form),
     });
-    entries.collect()
+    let mut entries: Vec<Entry> = entries.collect();
+    let title = chart.title.to_lowercase();
+    if let [Entry { name, .. }] = &entries[..]
+        && (title.starts_with(&name.to_lowercase()) || title.ends_with(&name.to_lowercase()))
+    {
+        entries.clear();
+    }
+    entries
 }
 
 /// Returns the data for the pointer: spans of the axes, then each layer's values.
@@ -341,7 +371,7 @@ const HEAT: u8 = 30;
 const HEATS: u8 = 12;
 
 /// Returns the number of a colour's class in the style sheet.
-const fn color(color: Color) -> u8 {
+pub(super) const fn color(color: Color) -> u8 {
     match color {
         Color::Series(n) => n % 8,
         Color::Grey => 8,

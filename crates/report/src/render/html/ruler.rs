@@ -82,7 +82,10 @@ impl Ruler {
             _ => (high / step - 1e-9).ceil() * step,
         };
         let low = (low / step + 1e-9).floor() * step;
-        Self { log: false, low, high, ticks: ticks(None, axis, (low, high), labels) }
+        let label = |at: f64| format::value(&Value::Number(at), axis.measure);
+        let ticks = multiples(step, low, high).into_iter();
+        let ticks = ticks.map(|at| Tick { at, label: label(at) }).collect();
+        Self { log: false, low, high, ticks }
     }
 
     /// Returns the place of a value, from 0 at the low end to 1 at the high end.
@@ -254,6 +257,10 @@ mod tests {
         assert_eq!(labels(&axis, 0.0, 4.2e6), ["0 ns", "1 ms", "2 ms", "3 ms", "4 ms", "5 ms"]);
         let axis = Axis::new("latency", Measure::Nanoseconds).log();
         assert_eq!(labels(&axis, 1e3, 1e7), ["1 µs", "10 µs", "100 µs", "1 ms", "10 ms"]);
+        let axis = Axis::new("commits", Measure::Count);
+        assert_eq!(labels(&axis, 0.0, 260.0), ["0", "100", "200", "300"]);
+        let axis = Axis::new("ratio", Measure::Ratio);
+        assert_eq!(labels(&axis, 0.0, 2.0), ["0×", "0.500×", "1×", "1.5×", "2×"]);
         assert_eq!(labels(&Axis::time(), 0.0, 30e9), ["0 s", "10 s", "20 s", "30 s"]);
     }
 

@@ -1,5 +1,7 @@
 //! A table as the template and the script need it.
 
+use std::borrow::Cow;
+
 use blockstone_base::table::{
     Heading, Measure, Merge, Missing, Row, Shape, Spread, Table, Text, Value, divisors,
 };
@@ -24,7 +26,7 @@ const fn digits(measure: Measure, merge: Merge) -> usize {
 pub struct Grid {
     id: String,
     pub title: String,
-    about: String,
+    pub about: String,
     record: bool,
     columns: Vec<Column>,
     rows: Vec<Line>,
@@ -69,6 +71,8 @@ pub fn grid(table: &Table, index: usize, timeline: Option<&Timeline>) -> Grid {
     let first = table.page_rows.and_then(|rows| first_rows(table, rows));
     let table = first.as_ref().unwrap_or(table);
     let sliced = timeline.and_then(|timeline| timeline.of(table));
+    // The slices have the columns of the table, so that none may go.
+    let table = &*if sliced.is_some() { Cow::Borrowed(table) } else { table.without_blank_prose() };
     let mut data = data(table, sliced);
     if let (Some(sliced), Some(timeline)) = (sliced, timeline)
         && sliced.edges_ns != timeline.edges_ns
@@ -133,9 +137,12 @@ fn cell(table: &Table, row: &Row, column: usize) -> Cell {
         Value::Estimate(estimate) => {
             let ends = [estimate.low, estimate.high].map(|end| format::value(&end.into(), measure));
             let samples = thousands(estimate.samples as i64);
-            let title = format!("95 %: {} – {}; {samples} samples", ends[0], ends[1]);
-            let beside = format::plus_minus(estimate);
-            ("", if beside.is_empty() { String::new() } else { title }, beside)
+            let confidence = table.confidence;
+            let title = format!("{confidence} %: {} – {}; {samples} samples", ends[0], ends[1]);
+            let beside = format::beside(estimate, measure);
+            let title = if beside.is_empty() { String::new() } else { title };
+            let is_plain = table.columns[column].is_plain;
+            ("", title, if is_plain { String::new() } else { beside })
         }
     };
     Cell { text, class, title, beside, condemned: table.condemns(row, column) }

@@ -1,14 +1,17 @@
-//! The JSON schema of a document: that of the type its verb fills in, and the keys that
+//! The JSON schema of a document: its single figures, tables and other keys, and those that
 //! [`super::document`] adds. It is closed, so that a missing or new key is noticed.
 
 use blockstone_base::stats::Estimate;
-use blockstone_base::table::{Heading, Measure, Table, Unmeasured, Value};
+use blockstone_base::table::{Heading, Measure, Table, Unmeasured};
 use blockstone_base::verdict::Verdict;
 use blockstone_record::manifest::End;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema, json_schema};
 use serde_json::{Map, Value as Json, json};
+
+use crate::expected::{EXPECTATIONS, Expected};
+use crate::report::is_meant;
 
 /// The key of the tables, unless a document has another.
 pub const TABLES: &str = "tables";
@@ -25,8 +28,9 @@ pub struct Document {
     tables_key: &'static str,
     tables: &'static [Tables],
     names: &'static [&'static [&'static str]],
-    keys: fn(&mut SchemaGenerator) -> Schema,
+    objects: Option<fn(&mut SchemaGenerator) -> Schema>,
     scalars: &'static [Heading],
+    figures: &'static [(&'static str, &'static str)],
 }
 
 /// Names of tables with their columns, of which none are declared where they differ by report. A
@@ -39,22 +43,36 @@ pub fn title(name: &str, version: u32) -> String {
 }
 
 impl Document {
-    /// Creates version 1 of a document whose own keys are those of `Keys`.
-    pub const fn of<Keys: JsonSchema>(name: &'static str, about: &'static str) -> Self {
-        let keys = Keys::json_schema;
-        let (version, tables_key) = (1, TABLES);
-        Self { name, version, about, tables_key, tables: &[], names: &[], keys, scalars: &[] }
-    }
-
-    /// A document of scalars and tables, of version 2 or later.
+    /// A document of single figures and tables.
     pub const fn of_tables(
         (name, version): (&'static str, u32),
         about: &'static str,
         scalars: &'static [Heading],
         tables: &'static [Tables],
     ) -> Self {
-        let keys = Common::json_schema;
-        Self { name, version, about, tables_key: TABLES, tables, names: &[], keys, scalars }
+        Self {
+            name,
+            version,
+            about,
+            tables_key: TABLES,
+            tables,
+            names: &[],
+            objects: None,
+            scalars,
+            figures: &[],
+        }
+    }
+
+    /// Returns the same document with the keys of `Objects` besides its single figures and tables.
+    #[must_use]
+    pub const fn with_keys<Objects: JsonSchema>(self) -> Self {
+        Self { objects: Some(Objects::json_schema), ..self }
+    }
+
+    /// Returns the same document, whose key `figures` has these names, each with its meaning.
+    #[must_use]
+    pub const fn with_figures(self, figures: &'static [(&'static str, &'static str)]) -> Self {
+        Self { figures, ..self }
     }
 
     /// Returns the same document with its tables under another key.
@@ -63,17 +81,27 @@ impl Document {
         Self { tables_key, ..self }
     }
 
-    /// Returns the same document, whose tables have these names and columns.
-    #[must_use]
-    pub const fn with_tables(self, tables: &'static [Tables]) -> Self {
-        Self { tables, ..self }
-    }
-
-    /// Returns the same document, whose tables have only these names, of which one that ends in `*`
-    /// stands for all that begin with it.
+    /// Returns the same document with tables of these names, too, whose columns are not declared. A
+    /// name that ends in `*` stands for all that begin with it.
     #[must_use]
     pub const fn with_names(self, names: &'static [&'static [&'static str]]) -> Self {
         Self { names, ..self }
+    }
+
+    /// Returns the figures that its verb knows, each with its meaning.
+    pub const fn figures(&self) -> &'static [(&'static str, &'static str)] {
+        self.figures
+    }
+
+    /// Returns its single figures.
+    pub const fn scalars(&self) -> &'static [Heading] {
+        self.scalars
+    }
+
+    /// Returns the columns of a table; none if they are not declared.
+    pub fn columns_of(&self, table: &str) -> &'static [Heading] {
+        let found = self.tables.iter().copied().flatten().find(|(name, _)| is_meant(name, table));
+        found.map_or(&[], |(_, columns)| columns)
     }
 
     /// Returns the names that its tables can have; none if they are not declared.
@@ -82,20 +110,22 @@ impl Document {
         with_columns.chain(self.names.iter().copied().flatten().copied())
     }
 
+    /// Returns whether it declares a table of this name.
+    pub fn declares_table(&self, name: &str) -> bool {
+        self.table_names().any(|known| is_meant(known, name))
+    }
+
     /// Returns whether one of its tables can have this name, which any can if no names are
     /// declared.
     pub fn may_have_table(&self, name: &str) -> bool {
-        let is_meant = |known: &str| match known.strip_suffix('*') {
-            Some(start) => name.starts_with(start),
-            None => name == known,
-        };
-        self.table_names().next().is_none() || self.table_names().any(is_meant)
+        let declares_none = self.table_names().next().is_none();
+        declares_none || name == EXPECTATIONS || self.declares_table(name)
     }
 
     /// Returns its schema, in draft 2020-12.
     pub fn schema(&self) -> Json {
         let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
-        let mut keys = (self.keys)(&mut generator);
+        let mut keys = Common::json_schema(&mut generator);
         let title = title(self.name, self.version);
         let mut properties = Map::from_iter([
             property("schema", "The name of this schema.", json!({ "const": title })),
@@ -112,6 +142,9 @@ impl Document {
             let cell = cell_schema(heading.measure, &mut generator);
             properties.extend([property(&heading.key, &heading.doc, cell)]);
         }
+        let expectations = generator.subschema_for::<Vec<Expected>>();
+        let about = "Limits that --expect names, and what became of each; only with --expect.";
+        properties.extend([property(EXPECTATIONS, about, json!(expectations))]);
         let about = "Every table of the report by name, the same that --csv=NAME prints.";
         let tables = self.tables_schema(&mut generator);
         properties.extend([property(self.tables_key, about, tables)]);
@@ -119,6 +152,17 @@ impl Document {
         required.extend(self.scalars.iter().map(|heading| json!(heading.key)));
         if let Some(Json::Array(own)) = keys.remove("required") {
             required.extend(own);
+        }
+        let mut objects = self.objects.map(|objects| objects(&mut generator)).unwrap_or_default();
+        if let Some(Json::Object(own)) = objects.remove("properties") {
+            properties.extend(own);
+        }
+        if let Some(Json::Array(own)) = objects.remove("required") {
+            for key in own {
+                if !required.contains(&key) {
+                    required.push(key);
+                }
+            }
         }
         let mut root = json_schema!({
             "$schema": generator.settings().meta_schema,
@@ -130,14 +174,25 @@ impl Document {
             "required": required,
             "$defs": generator.take_definitions(true),
         });
-        for (key, part) in keys.as_object().cloned().unwrap_or_default() {
-            root.ensure_object().entry(key).or_insert(part);
+        for keys in [keys, objects] {
+            for (key, part) in keys.as_object().cloned().unwrap_or_default() {
+                root.ensure_object().entry(key).or_insert(part);
+            }
         }
+        self.list_figures(&mut root);
         Finish.transform(&mut root);
-        if self.version > 1 {
-            leave_out_open_ends(&mut root);
-        }
+        LeaveOutNulls.transform(&mut root);
         root.to_value()
+    }
+
+    /// Lists the figures that the verb knows instead of any.
+    fn list_figures(&self, root: &mut Schema) {
+        let Some(Json::Object(figures)) = root.pointer_mut("/properties/figures") else { return };
+        let Some(any) = figures.remove("additionalProperties") else { return };
+        let figure = |(name, about): &(&str, &str)| property(name, about, any.clone());
+        let listed: Map<String, Json> = self.figures.iter().map(figure).collect();
+        figures.insert("required".to_owned(), listed.keys().cloned().collect());
+        figures.insert("properties".to_owned(), listed.into());
     }
 
     fn tables_schema(&self, generator: &mut SchemaGenerator) -> Json {
@@ -147,7 +202,6 @@ impl Document {
         }
         let rows = Table::json_schema(generator);
         let undeclared = generator.subschema_for::<Table>();
-        let any = json!(generator.subschema_for::<Value>());
         let table = |&(name, columns): &(&str, &[Heading])| {
             if columns.is_empty() {
                 return (name.to_owned(), json!(undeclared));
@@ -157,18 +211,20 @@ impl Document {
             row["required"] = columns.iter().map(|column| json!(column.key)).collect();
             row["additionalProperties"] = false.into();
             for column in columns {
-                let cell = match self.version {
-                    1 => any.clone(),
-                    _ => cell_schema(column.measure, generator),
-                };
+                let cell = cell_schema(column.measure, generator);
                 let (key, cell) = property(&column.key, &column.doc, cell);
                 row["properties"][key] = cell;
             }
             (name.to_owned(), rows)
         };
         // A table of the single figures, for people and CSV, is not written again.
-        let written = |(_, columns): &&(&str, &[Heading])| *columns != self.scalars;
-        let tables = self.tables.iter().copied().flatten().filter(written).map(table);
+        let written = |(_, columns): &&(&str, &[Heading])| {
+            self.scalars.is_empty() || *columns != self.scalars
+        };
+        let undescribed = self.names.iter().copied().flatten().map(|name| (*name, &[][..]));
+        let undescribed: Vec<(&str, &[Heading])> = undescribed.collect();
+        let tables = self.tables.iter().copied().flatten().chain(&undescribed);
+        let tables = tables.filter(written).map(table);
         let (families, tables): (Map<String, Json>, Map<String, Json>) =
             tables.partition(|(name, _)| name.ends_with('*'));
         let families = families.into_iter();
@@ -187,7 +243,7 @@ impl Document {
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used")]
 struct Common {
-    /// Version of Blockstone that measured.
+    /// Version of Blockstone that made the measurement.
     tool_version: String,
     /// How the measurement ended.
     end: End,
@@ -195,15 +251,35 @@ struct Common {
     verdicts: Vec<Verdict>,
 }
 
-/// From version 2 on, an interval has no key for an open end.
-fn leave_out_open_ends(root: &mut Schema) {
-    if let Some(estimate) = root.pointer_mut("/$defs/Estimate") {
-        for end in ["value", "low", "high"] {
-            estimate["properties"][end]["type"] = "number".into();
+/// From version 2 on, a key without a value is left out, such as an open end of an interval.
+struct LeaveOutNulls;
+
+impl Transform for LeaveOutNulls {
+    fn transform(&mut self, schema: &mut Schema) {
+        transform_subschemas(self, schema);
+        let Some(Json::Object(properties)) = schema.get_mut("properties") else { return };
+        let nullable =
+            properties.iter_mut().filter_map(|(key, part)| remove_null(part).then_some(key));
+        let nullable: Vec<String> = nullable.cloned().collect();
+        if let Some(Json::Array(required)) = schema.get_mut("required") {
+            required.retain(|key| !nullable.iter().any(|nullable| key == nullable));
         }
-        estimate["properties"]["value"]["description"] = "The number, if it is finite.".into();
-        estimate["required"] = json!(["samples", "duration_ns"]);
     }
+}
+
+/// Removes null from what a property may be, and returns whether it could be null.
+fn remove_null(property: &mut Json) -> bool {
+    let mut removed = false;
+    for (key, null) in
+        [("type", json!("null")), ("enum", Json::Null), ("anyOf", json!({ "type": "null" }))]
+    {
+        if let Some(Json::Array(choices)) = property.get_mut(key) {
+            let count = choices.len();
+            choices.retain(|choice| *choice != null);
+            removed |= choices.len() < count;
+        }
+    }
+    removed
 }
 
 /// Returns the schema of a cell of this measure: a value, or the reason why there is none.
@@ -258,7 +334,7 @@ fn lists_its_keys(object: &Map<String, Json>) -> bool {
 #[cfg(test)]
 mod tests {
     use blockstone_base::stats::Estimate;
-    use blockstone_base::table::{Missing, Row, Rows as _, count, flag, text, time};
+    use blockstone_base::table::{Missing, Row, Rows as _, Value, count, flag, text, time};
 
     use crate::render::json;
     use crate::{Report, Section};
@@ -297,7 +373,7 @@ mod tests {
         }
         json::document(&Report {
             verb: "test".into(),
-            version: 1,
+            version: 2,
             sections: vec![Section::new("all", "").with([table])],
             document: json::keys(Keys { seed: 1, form }),
             ..Report::default()
@@ -306,8 +382,10 @@ mod tests {
 
     #[test]
     fn what_the_renderer_writes_is_described_and_nothing_else() {
-        let generic = Document::of::<Keys>("test", "A test");
-        for document in [generic, generic.with_tables(&[&[("all", COLUMNS)]])] {
+        let tables: [&[Tables]; 2] = [&[], &[&[("all", COLUMNS)]]];
+        for tables in tables {
+            let document =
+                Document::of_tables(("test", 2), "A test", &[], tables).with_keys::<Keys>();
             let schema = document.schema();
             assert_eq!(schema["properties"]["seed"]["description"], "Of a `Report`.");
             let validator = jsonschema::validator_for(&schema).unwrap();
@@ -316,7 +394,7 @@ mod tests {
                 let errors: Vec<_> = validator.iter_errors(&good).map(|e| e.to_string()).collect();
                 assert!(errors.is_empty(), "{errors:#?}");
                 for (at, key, bad) in [
-                    ("", "version", json!(2)),
+                    ("", "version", json!(1)),
                     ("", "surprise", json!(1)),
                     ("", "form", json!("square")),
                     ("/tables/all/0", "reads", json!([1])),
@@ -392,5 +470,69 @@ mod tests {
             (&earlier["schema"], &earlier["time_ns"]),
             (&"blockstone.test/1".into(), &"earlier".into())
         );
+    }
+
+    #[derive(serde::Serialize, JsonSchema)]
+    struct Objects {
+        /// Figures by name.
+        figures: std::collections::BTreeMap<&'static str, Estimate>,
+        /// Device that was measured.
+        device: Device,
+    }
+
+    #[derive(serde::Serialize, JsonSchema)]
+    struct Device {
+        name: &'static str,
+        model: Option<&'static str>,
+        form: Option<Form>,
+    }
+
+    #[test]
+    fn a_key_without_a_value_is_left_out_and_the_keys_of_version_1_are_kept() {
+        let open =
+            Estimate { value: 1.0, low: 0.5, high: f64::INFINITY, samples: 1, duration_ns: 1 };
+        let mut table = Table::new("all", "", vec![COLUMNS[0].clone(), COLUMNS[1].clone().plain()]);
+        table.push([Value::from("x"), open.into()]);
+        let shown = Table::new("device", "", COLUMNS).with([[Value::from("a"), 1.0.into()]]);
+        let report = Report {
+            verb: "test".into(),
+            version: 2,
+            sections: vec![Section::new("all", "").with([table, shown])],
+            document: json::keys(Objects {
+                figures: [("iops", open)].into(),
+                device: Device { name: "vda", model: None, form: None },
+            }),
+            shown_only: &["device"],
+            first: json::keys(Device { name: "vda", model: None, form: None }),
+            ..Report::default()
+        };
+        let about = &[("iops", "Operations a second.")];
+        let document = Document::of_tables(("test", 2), "A test", &[], &[&[("all", COLUMNS)]])
+            .with_keys::<Objects>()
+            .with_figures(about);
+        let written = json::document(&report);
+        assert_eq!(written["device"], json!({ "name": "vda" }));
+        assert!(written["figures"]["iops"].get("high").is_none());
+        assert!(written["tables"].get("device").is_none(), "the key `device` says the same");
+        let schema = document.schema();
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        let errors: Vec<_> = validator.iter_errors(&written).map(|e| e.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:#?}");
+        let figure = "/properties/figures/properties/iops/description";
+        assert_eq!(schema.pointer(figure), Some(&json!("Operations a second.")));
+        for (at, key, bad) in [
+            ("/device", "model", Json::Null),
+            ("/device", "form", Json::Null),
+            ("/figures", "reads", json!(1)),
+            ("/figures", "iops", Json::Null),
+        ] {
+            let mut document = written.clone();
+            document.pointer_mut(at).unwrap()[key] = bad;
+            assert!(!validator.is_valid(&document), "{at}/{key} must be refused");
+        }
+        let first = json::earlier(&report);
+        assert_eq!((&first["schema"], &first["model"]), (&"blockstone.test/1".into(), &Json::Null));
+        assert_eq!(first["tables"]["all"][0]["reads"].to_string(), "1");
+        assert!(first["tables"]["device"].is_array());
     }
 }

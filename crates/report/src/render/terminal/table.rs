@@ -11,9 +11,10 @@ use crate::format;
 const TEXT_WIDTH: usize = 56;
 const TEXT_LEAST: usize = 20;
 
-/// Returns the title, the rows and the notes. Unless `all` are wanted, at most as many rows as the
-/// table gives to a screen.
+/// Returns the title, the rows and the notes. At most as many rows as the table gives to a
+/// screen or, if `all` are wanted, to the page.
 pub fn lines(table: &Table, all: bool, style: &Style) -> Vec<String> {
+    let table = &*table.without_blank_prose();
     let mut lines = Vec::new();
     if !table.title.is_empty() {
         lines.push(style.bold(&table.title));
@@ -57,7 +58,7 @@ pub fn joined(parts: impl Iterator<Item = String>, width: usize) -> Vec<String> 
 /// right end go, which a last line names. Columns that name a row and those that a reader looks for
 /// stay: if even they do not fit, they are folded into a second line.
 fn columns(table: &Table, all: bool, style: &Style) -> Vec<String> {
-    let wanted = table.screen_rows.filter(|_| !all).unwrap_or(usize::MAX);
+    let wanted = if all { table.page_rows } else { table.screen_rows }.unwrap_or(usize::MAX);
     let active: Vec<&Row> = table.rows.iter().collect();
     let (idle, active) = folded(active, |row| table.folds_idle && !all && is_idle(row));
     let (unmeasured, active) = folded(active, |row| !all && is_unmeasured(row));
@@ -220,7 +221,7 @@ impl<'a> Plan<'a> {
                     all.extend(wrap(text, style.width, 4, 4));
                 }
             }
-            // Of rows with one reason the last is followed by it.
+            // A reason follows the last of the rows that share it.
             let next = self.rows.get(index + 1).map(|row| &row.condemned_by);
             if self.reasons == Reasons::Below && next != Some(&row.condemned_by) {
                 all.extend(reason(row).map(|reason| format!("    {reason}")));
@@ -251,6 +252,9 @@ impl<'a> Plan<'a> {
 
     fn cell(&self, row: &Row, index: usize, style: &Style) -> String {
         match &row[index] {
+            Value::Text(text) if self.table.columns[index].is_path => {
+                format::short_path(text, self.text_width)
+            }
             Value::Text(text) => format::short(text, self.text_width),
             _ => cell(self.table, row, index, style),
         }
@@ -319,11 +323,12 @@ impl Widths {
 
 /// Formats a cell: a condemned number struck through, an estimate with its interval.
 fn cell(table: &Table, row: &Row, column: usize, style: &Style) -> String {
-    let text = format::value(&row[column], row.measure(&table.columns[column]));
+    let measure = row.measure(&table.columns[column]);
+    let text = format::value(&row[column], measure);
     match &row[column] {
         _ if table.condemns(row, column) => style.struck(&text),
-        Value::Estimate(estimate) => {
-            let interval = style.dim(&format::plus_minus(estimate));
+        Value::Estimate(estimate) if !table.columns[column].is_plain => {
+            let interval = style.dim(&format::beside(estimate, measure));
             format!("{text} {interval}").trim_end().to_owned()
         }
         _ => text,

@@ -14,7 +14,7 @@ use serde_json::{Value as Json, json};
 use super::sample;
 
 /// Runs `script` in the page and returns the object it makes.
-fn run(report: &Report, name: &str, address: &str, script: &str) -> Json {
+pub fn run(report: &Report, name: &str, address: &str, script: &str) -> Json {
     let page = html::page(report).unwrap();
     if let Some(dir) = std::env::var_os("BLOCKSTONE_PAGES").map(PathBuf::from) {
         std::fs::write(dir.join(format!("{name}.html")), &page).unwrap();

@@ -401,6 +401,7 @@ pub fn report() -> Report {
             figures: headline,
             text: String::new(),
             tone: Tone::Plain,
+            ..Headline::default()
         },
         identity: vec![
             "SLOB · 16 sessions · 30 s · 8 KiB blocks".to_owned(),

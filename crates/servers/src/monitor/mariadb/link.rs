@@ -139,6 +139,8 @@ fn schema(client: &mut Conn, is_on: bool) -> Schema {
 
 #[cfg(test)]
 mod tests {
+    use blockstone_base::hint::Hint as _;
+
     use super::*;
 
     #[test]
@@ -146,7 +148,7 @@ mod tests {
         assert!(check("mysql://h", "10.11.19-MariaDB-0+deb12u1").is_ok());
         assert!(check("mysql://h", "11.4.2-MariaDB").is_ok());
         for other in ["8.4.0", "10.6.1-MariaDB"] {
-            let error = check("mysql://h", other).unwrap_err().to_string();
+            let error = check("mysql://h", other).unwrap_err().told();
             assert!(error.contains(other) && error.contains("\nhint: "), "{error}");
         }
     }

@@ -40,7 +40,7 @@ pub struct Sample {
     /// The statement with transactions, and the one without.
     prepared: [Option<Statement>; 2],
     /// Time of the last look at transactions, and the sessions that had one.
-    open: Option<(Instant, Vec<Seen>)>,
+    open: Option<(Instant, Vec<SessionRow>)>,
     /// Names that clients report for themselves.
     names: HashMap<u32, String>,
     names_pace: Pace,
@@ -49,7 +49,7 @@ pub struct Sample {
 }
 
 #[derive(Clone)]
-struct Seen {
+struct SessionRow {
     number: u32,
     user: String,
     database: String,
@@ -91,7 +91,7 @@ impl Sample {
     }
 
     /// Returns the sessions that work or have a transaction, and the number of all sessions.
-    fn ask(&mut self, link: &mut Link) -> Result<(Vec<Seen>, Option<i64>), SqlError> {
+    fn ask(&mut self, link: &mut Link) -> Result<(Vec<SessionRow>, Option<i64>), SqlError> {
         let fresh = self.open.as_ref().is_some_and(|(at, _)| at.elapsed() < TRANSACTIONS);
         let is_brief = fresh || !link.sees_all;
         let prepared = &mut self.prepared[usize::from(is_brief)];
@@ -99,7 +99,7 @@ impl Sample {
             *prepared = Some(link.prepare(&text(link, is_brief))?);
         }
         let rows = prepared.as_ref().map(|prepared| link.send(prepared)).transpose()?;
-        let (mut sessions, mut connected) = (Vec::<Seen>::new(), None);
+        let (mut sessions, mut connected) = (Vec::<SessionRow>::new(), None);
         for row in rows.unwrap_or_default() {
             match seen(&row) {
                 // Nested waits have their own rows.
@@ -119,7 +119,7 @@ impl Sample {
     }
 
     /// Looks up the names of new clients.
-    fn name(&mut self, link: &mut Link, sessions: &[Seen]) -> Result<(), SqlError> {
+    fn name(&mut self, link: &mut Link, sessions: &[SessionRow]) -> Result<(), SqlError> {
         let new = sessions.iter().any(|session| !self.names.contains_key(&session.number));
         if new && link.schema.is_usable() && self.names_pace.is_due() {
             let started = Instant::now();
@@ -131,7 +131,7 @@ impl Sample {
 
     fn session(
         &mut self,
-        session: &Seen,
+        session: &SessionRow,
         id: String,
         member: Option<Member>,
         link: &Link,
@@ -175,7 +175,7 @@ impl Sample {
     }
 }
 
-impl Seen {
+impl SessionRow {
     fn role(&self) -> String {
         if self.user == "system user" { self.command.to_lowercase() } else { CLIENT.to_owned() }
     }
@@ -189,7 +189,7 @@ impl Seen {
 }
 
 /// Adds transactions from an earlier look to sessions that were sampled without transactions.
-fn remember(open: &[Seen], ago: Duration, sessions: &mut Vec<Seen>) {
+fn remember(open: &[SessionRow], ago: Duration, sessions: &mut Vec<SessionRow>) {
     for known in open {
         let age_us = known.transaction_age_us.map(|us| us.saturating_add(ago.as_micros() as i64));
         match sessions.iter_mut().find(|session| session.number == known.number) {
@@ -201,7 +201,7 @@ fn remember(open: &[Seen], ago: Duration, sessions: &mut Vec<Seen>) {
             }
             Some(now) => now.transaction_age_us = age_us,
             None if known.command == "Sleep" => {
-                sessions.push(Seen { transaction_age_us: age_us, ..known.clone() });
+                sessions.push(SessionRow { transaction_age_us: age_us, ..known.clone() });
             }
             None => {}
         }
@@ -237,9 +237,9 @@ fn cell<T: mysql::prelude::FromValue>(row: &Row, index: usize) -> Option<T> {
 }
 
 /// Parses a row of the query; `None` for the last one, which holds the number of sessions.
-fn seen(row: &Row) -> Option<Seen> {
+fn seen(row: &Row) -> Option<SessionRow> {
     let said = |index| cell::<String>(row, index).unwrap_or_default();
-    Some(Seen {
+    Some(SessionRow {
         number: cell(row, 0)?,
         user: said(1),
         database: said(2),
@@ -256,9 +256,9 @@ fn seen(row: &Row) -> Option<Seen> {
     })
 }
 
-fn totals(connected: i64, sessions: &[Seen], sees_all: bool) -> Reading {
+fn totals(connected: i64, sessions: &[SessionRow], sees_all: bool) -> Reading {
     let clients = || sessions.iter().filter(|session| session.user != "system user");
-    let count = |of: &dyn Fn(&&Seen) -> bool| clients().filter(of).count() as i64;
+    let count = |of: &dyn Fn(&&SessionRow) -> bool| clients().filter(of).count() as i64;
     let open = count(&|session| session.command == "Sleep");
     let active = count(&|session| session.command != "Sleep");
     let waiting = count(&|session| session.waits_for_lock());
@@ -269,7 +269,7 @@ fn totals(connected: i64, sessions: &[Seen], sees_all: bool) -> Reading {
 }
 
 /// Returns the identity of a session's statement, and reports its text if it is new.
-fn statement(session: &Seen, reported: &mut Reported, readings: &mut Vec<Reading>) -> String {
+fn statement(session: &SessionRow, reported: &mut Reported, readings: &mut Vec<Reading>) -> String {
     let text = normalised(&session.text, Dialect::Mysql);
     if text.is_empty() {
         return String::new();

@@ -48,8 +48,9 @@ impl Sample {
         }
     }
 
-    /// Appends a sample, and calls `works` with the process of each working session. `has_texts`
-    /// says whether the server keeps the texts of statements elsewhere.
+    /// Appends a sample to `readings`, and calls `works` with the process ID of each client session
+    /// in it. `has_texts` says whether the texts of statements come from elsewhere, so that the
+    /// sample need not contain them.
     pub fn look(
         &mut self,
         link: &mut Link,

@@ -1,4 +1,4 @@
-//! Counters of single statements: `pg_stat_statements`, if it is installed.
+//! Counters for each statement, from `pg_stat_statements` if it is installed.
 
 use std::collections::BTreeSet;
 use std::time::Instant;

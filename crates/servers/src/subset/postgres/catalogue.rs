@@ -31,14 +31,14 @@ pub struct KnownTable {
     pub schema: String,
     pub name: String,
     pub partitioned: bool,
-    pub parts: Vec<Part>,
+    pub parts: Vec<TableRelation>,
     /// Type of each column.
     pub types: Vec<ColumnType>,
     numbers: Vec<i16>,
 }
 
 /// A relation that holds rows: the table itself, or a partition.
-pub struct Part {
+pub struct TableRelation {
     pub schema: String,
     pub name: String,
 }
@@ -129,11 +129,11 @@ fn read_parts(
         let sum = table.bytes.unwrap_or(0).saturating_add(bytes as u64);
         table.bytes = Some(sum);
         table.estimated_rows = rows.map(|rows| table.estimated_rows.unwrap_or(0) + rows as u64);
-        known.tables[at].parts.push(Part { schema, name });
+        known.tables[at].parts.push(TableRelation { schema, name });
     }
     for (table, entry) in known.tables.iter_mut().zip(&mut catalogue.tables) {
         if !table.partitioned {
-            let part = Part { schema: table.schema.clone(), name: table.name.clone() };
+            let part = TableRelation { schema: table.schema.clone(), name: table.name.clone() };
             table.parts.push(part);
             let ask = "SELECT pg_relation_size($1::oid)";
             let row = link.query_one(ask, &[&table.oid]).during("query the size of a table")?;

@@ -76,7 +76,7 @@ impl Relations {
                 server,
                 "this user is a superuser, tables or schemas belong to others, and a standby \
                  cannot keep them from putting code in place of a table",
-                "name a role that is no superuser and may read all tables, or the primary server",
+                "name a role without superuser that may read all tables, or the primary server",
             ));
         }
         Ok(Self { all, is_strict, are_schemas_theirs, server: server.to_owned() })

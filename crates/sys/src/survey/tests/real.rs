@@ -1,3 +1,4 @@
+use blockstone_base::hint::Hint as _;
 use std::process::Command;
 
 use blockstone_base::{Bytes, identity::CapKind};
@@ -97,12 +98,12 @@ fn an_unused_device_has_no_user_and_its_size() {
 
 #[test]
 fn paths_that_are_no_storage_are_refused_with_a_hint() {
-    let message = |path: &str| target(Path::new(HERE), Path::new(path)).unwrap_err().to_string();
+    let message = |path: &str| target(Path::new(HERE), Path::new(path)).unwrap_err().told();
     let missing = message("/nowhere/at/all");
     assert!(missing.starts_with("use /nowhere/at/all: nothing exists"), "{missing}");
     let null = message("/dev/null");
     assert!(null.contains("character device") && null.contains("\nhint: "), "{null}");
-    let error = user_of(Path::new(HERE), Path::new("/")).unwrap_err().to_string();
+    let error = user_of(Path::new(HERE), Path::new("/")).unwrap_err().told();
     assert!(error.contains("not a block device"), "{error}");
 }
 

@@ -56,7 +56,8 @@ pub(super) fn user(
                     namespaces.remove(&namespace);
                 }
             }
-            // A process that cannot be inspected was counted when its descriptors were read.
+            // The namespace is already known, or cannot be read; a process that cannot be inspected
+            // was counted when its descriptors were read.
             Ok(_) | Err(_) => {}
         }
     }

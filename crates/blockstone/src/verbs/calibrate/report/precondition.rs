@@ -1,12 +1,13 @@
 //! Writes before the measurement, and whether their rate had settled.
 
-use blockstone_base::row;
-use blockstone_base::table::{Heading, Measure, Table, bytes, count};
+use blockstone_base::table::{Measure, Rows as _, Table};
 use blockstone_base::units::{Bytes, thousands};
 use blockstone_judge::precondition::Precondition;
 use blockstone_record::manifest::Manifest;
 use blockstone_report::Section;
 use blockstone_report::chart::{self, Axis, Chart, Color, Form};
+
+use super::rows::RoundRow;
 
 pub fn section(manifest: &Manifest, done: &Precondition) -> Section {
     Section::new("precondition", "Preconditioning")
@@ -14,16 +15,14 @@ pub fn section(manifest: &Manifest, done: &Precondition) -> Section {
         .with([chart(done)])
 }
 
-const ROUNDS: &[Heading] = &[
-    count("round", "round", "In their order."),
-    bytes("written_bytes", "written", "Bytes written in it."),
-    count("iops", "writes", "Writes a second."),
-];
-
 pub fn rounds(done: &Precondition) -> Table {
-    let rounds = done.rounds.iter().zip(1_u64..);
-    Table::new("precondition-rounds", "Rounds of random writes before the measurement", ROUNDS)
-        .with(rounds.map(|(round, n)| row![n, round.written_bytes, round.iops]))
+    let rows = done.rounds.iter().zip(1..).map(|(done, round)| RoundRow {
+        round,
+        written_bytes: done.written_bytes,
+        iops: done.iops,
+    });
+    let title = "Rounds of random writes before the measurement";
+    RoundRow::table("precondition-rounds", title, rows)
 }
 
 fn summary(manifest: &Manifest, done: &Precondition) -> String {

@@ -3,58 +3,71 @@
 use std::collections::BTreeSet;
 
 use blockstone_base::Pacing;
-use blockstone_base::load::Access;
-use blockstone_base::row;
+use blockstone_base::load::{Access, LoadSpec, SyncMethod};
 use blockstone_base::stats::Estimate;
-use blockstone_base::table::{
-    Heading, Missing, Row, Table, Text, Value, bytes, count, flow, happened, ratio, share, text,
-    time,
-};
+use blockstone_base::table::{Missing, Row, Rows, Table, Text, Value, happened};
 use blockstone_base::units::{Bytes, three_digits};
 use blockstone_judge::buffered::BufferedWrite;
 use blockstone_judge::findings::{Findings, Point};
 use blockstone_judge::flushes::FlushSlope;
 use blockstone_judge::visits::CachedVisits;
-use blockstone_record::manifest::{Group, Manifest, Stop};
+use blockstone_record::manifest::{Group, Manifest};
 use blockstone_record::parameters::CalibrateParameters;
 use blockstone_report::format;
+use serde::Serialize;
+use serde_json::json;
 
+use super::rows::{
+    BufferedRow, CommitRow, CommittersRow, ConcurrencyRow, CostRow, EvidenceRow, FlushTimeRow,
+    GivenRateRow, LatencyRow, LoadRow, MatrixRow, RateRow, StreamsRow, Summary, VisitsRow,
+};
 use super::select::{self, MatrixCell};
+use super::targets;
 
-const CONCURRENCY: &[Heading] = &[
-    count("in_flight", "in flight", "Reads in flight."),
-    count("blocking_iops", "blocking", "Reads a second by as many threads, each waiting for one."),
-    time("blocking_latency_ns_p50", "p50", "Their median latency."),
-    time("blocking_latency_ns_p99", "p99", "99 % of them take no longer."),
-    count("blocking_switches_per_io", "sw/IO", "Context switches for each."),
-    time("blocking_cpu_ns_per_io", "CPU/IO", "Processor time for each."),
-    count("async_iops", "async", "Reads a second by one thread with as many in flight."),
-    time("async_latency_ns_p50", "p50", "Their median latency."),
-    time("async_latency_ns_p99", "p99", "99 % of them take no longer."),
-    count("async_switches_per_io", "sw/IO", "Context switches for each."),
-    time("async_cpu_ns_per_io", "CPU/IO", "Processor time for each."),
-];
+pub fn summary(manifest: &Manifest, findings: &Findings) -> Table {
+    let asked = manifest.parameters::<CalibrateParameters>();
+    // A measurement that was asked for and is missing did not take place before the end.
+    let why = |asked: Option<bool>| match asked {
+        Some(true) => Missing::Nothing,
+        _ => Missing::Off,
+    };
+    let (flushes, buffered) = (findings.flush_slope.as_ref(), findings.buffered_write.as_ref());
+    let precondition = findings.precondition.as_ref().ok_or(why(asked.precondition));
+    let summary = Summary {
+        drift_ratio: findings.drift_ratio.ok_or(Missing::Nothing),
+        flush_ns_per_mib: flushes.map(|slope| slope.ns_per_mib).ok_or(Missing::Nothing),
+        buffered_written_bytes: buffered
+            .map(|writes| writes.written_bytes)
+            .ok_or(why(asked.buffered_writes)),
+        precondition_written_bytes: precondition.map(|done| done.written_bytes),
+        precondition_pass_bytes: precondition.map(|done| done.pass_bytes),
+        precondition_settled: precondition.map(|done| done.settled),
+        slowest_target: happened(targets::slowest(findings).map(|share| share.path.as_str())),
+    };
+    Summary::table("calibration", "Calibration", [summary])
+}
 
-/// Returns a row that shows two points side by side, after the cell that names it. If a rule
-/// condemns one of the points, only the cells of that point are struck through.
-fn side_by_side<const CELLS: usize>(
-    columns: &[Heading],
-    name: Value,
-    points: [Option<&Point>; 2],
-    cells_of: impl Fn(&Point) -> [Value; CELLS],
-) -> Row {
-    let mut cells = vec![name];
+/// Returns the cells that describe a point, which are empty without one.
+fn cells<const CELLS: usize>(
+    point: Option<&Point>,
+    of: impl Fn(&Point) -> [Value; CELLS],
+) -> [Value; CELLS] {
+    point.map_or_else(|| std::array::from_fn(|_| Value::default()), of)
+}
+
+/// Returns a row that shows two points side by side, in columns whose keys begin with these words.
+/// If a rule condemns one of the points, only the cells of that point are struck through.
+fn side_by_side<R: Rows>(row: R, points: [(&str, Option<&Point>); 2]) -> Row {
     let mut condemned: Vec<Text> = Vec::new();
     let mut rules: BTreeSet<&String> = BTreeSet::new();
-    for (point, columns) in points.into_iter().zip(columns[1..].chunks(CELLS)) {
-        let nothing = || std::array::from_fn(|_| Value::default());
-        cells.extend(point.map_or_else(nothing, &cells_of));
+    for (side, point) in points {
         let Some(point) = point.filter(|point| !point.condemned_by.is_empty()) else { continue };
         rules.extend(&point.condemned_by);
-        condemned.extend(columns.iter().map(|column| column.key.clone()));
+        let columns = R::COLUMNS.iter().filter(|column| column.key.starts_with(side));
+        condemned.extend(columns.map(|column| column.key.clone()));
     }
     let rules: Vec<String> = rules.into_iter().cloned().collect();
-    Row::from(cells).condemned_in(condemned, &rules)
+    row.into().condemned_in(condemned, &rules)
 }
 
 /// Random reads by operations in flight, with both ways of keeping them in flight side by side.
@@ -62,7 +75,7 @@ pub fn concurrency<'a>(findings: &'a Findings) -> Table {
     let sides = select::blocking_and_async(findings, Group::RandomRead);
     let block = sides.0.first().or(sides.1.first()).map_or(0, |point| point.load.block_bytes);
     let title = format!("{} random reads a second", format::block_size(block));
-    let mut table = Table::new("random-reads", title, CONCURRENCY).about(
+    let mut table = Table::new("random-reads", title, ConcurrencyRow::COLUMNS).about(
         "Blocking readers, each waiting for one read, compared with one thread that keeps \
          many reads in flight.",
     );
@@ -72,8 +85,35 @@ pub fn concurrency<'a>(findings: &'a Findings) -> Table {
         let at = |points: &[&'a Point]| {
             points.iter().copied().find(|point| point.load.in_flight() == depth)
         };
-        let points = [at(&sides.0), at(&sides.1)];
-        table.push(side_by_side(CONCURRENCY, depth.into(), points, costs_of));
+        let (blocking, asynchronous) = (at(&sides.0), at(&sides.1));
+        let [
+            blocking_iops,
+            blocking_latency_ns_p50,
+            blocking_latency_ns_p99,
+            blocking_switches_per_io,
+            blocking_cpu_ns_per_io,
+        ] = cells(blocking, costs_of);
+        let [
+            async_iops,
+            async_latency_ns_p50,
+            async_latency_ns_p99,
+            async_switches_per_io,
+            async_cpu_ns_per_io,
+        ] = cells(asynchronous, costs_of);
+        let row = ConcurrencyRow {
+            in_flight: depth,
+            blocking_iops,
+            blocking_latency_ns_p50,
+            blocking_latency_ns_p99,
+            blocking_switches_per_io,
+            blocking_cpu_ns_per_io,
+            async_iops,
+            async_latency_ns_p50,
+            async_latency_ns_p99,
+            async_switches_per_io,
+            async_cpu_ns_per_io,
+        };
+        table.push(side_by_side(row, [("blocking_", blocking), ("async_", asynchronous)]));
     }
     let sound = both.filter(|point| point.condemned_by.is_empty());
     let most = sound.map(|point| point.iops.value).fold(0.0, f64::max);
@@ -101,25 +141,17 @@ fn costs_of(point: &Point) -> [Value; 5] {
     let cpu = &point.cpu;
     let sum = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
     [
-        point.iops.value.into(),
-        point.latency.ns_p50.without_interval(),
-        point.latency.ns_p99.without_interval(),
+        point.iops.into(),
+        point.latency.ns_p50.into(),
+        point.latency.ns_p99.into(),
         sum(cpu.switches_voluntary_per_io, cpu.switches_involuntary_per_io).into(),
         sum(cpu.user_ns_per_io, cpu.system_ns_per_io).into(),
     ]
 }
 
-const STREAMS: &[Heading] = &[
-    count("streams", "streams", "Readers, each of which waits for one read of 1 MiB."),
-    flow("sequential_bytes_per_s", "in order", "Each reads a part of its own in order."),
-    time("sequential_latency_ns_p50", "p50", "Median latency of such a read."),
-    flow("random_bytes_per_s", "random", "Each reads at random places."),
-    time("random_latency_ns_p50", "p50", "Median latency of such a read."),
-];
-
 /// Large reads by number of streams, if `--streams` was given.
 pub fn streams(manifest: &Manifest, findings: &Findings) -> Table {
-    let mut table = Table::new("streams", "Streams of 1 MiB reads", STREAMS);
+    let mut table = StreamsRow::table("streams", "Streams of 1 MiB reads", []);
     let asked = manifest.parameters::<CalibrateParameters>().streams.unwrap_or_default();
     let points = || select::group(findings, Group::LargeRead);
     for streams in asked {
@@ -127,79 +159,90 @@ pub fn streams(manifest: &Manifest, findings: &Findings) -> Table {
             let mut found = points().filter(|point| point.load.in_flight() == streams);
             found.find(|point| (point.load.access == Access::Random) == random)
         };
-        let pair = [of(false), of(true)];
-        if pair.iter().all(Option::is_none) {
+        let (sequential, random) = (of(false), of(true));
+        if sequential.or(random).is_none() {
             continue;
         }
-        table.push(side_by_side(STREAMS, streams.into(), pair, |point| {
-            [point.mb_per_s.scaled(1e6).into(), point.latency.ns_p50.without_interval()]
-        }));
+        let figures =
+            |point: &Point| [point.mb_per_s.scaled(1e6).into(), point.latency.ns_p50.into()];
+        let [sequential_bytes_per_s, sequential_latency_ns_p50] = cells(sequential, figures);
+        let [random_bytes_per_s, random_latency_ns_p50] = cells(random, figures);
+        let row = StreamsRow {
+            streams,
+            sequential_bytes_per_s,
+            sequential_latency_ns_p50,
+            random_bytes_per_s,
+            random_latency_ns_p50,
+        };
+        table.push(side_by_side(row, [("sequential_", sequential), ("random_", random)]));
     }
     table
 }
-
-const OPEN_LOOP: &[Heading] = &[
-    text("arrivals", "arrivals", "How intended starts are spaced."),
-    count("intended_per_s", "intended/s", "Intended starts a second."),
-    count("iops", "IOPS", "Reads completed a second."),
-    time("latency_ns_p50", "p50", "Median latency, from the intended start."),
-    time("latency_ns_p99", "p99", "99 % take no longer."),
-    time("latency_ns_p999", "p99.9", "99.9 % take no longer."),
-    time("latency_ns_max", "max", "The longest."),
-    time("lag_ns_mean", "mean lag", "Mean delay of a submission behind its intended start."),
-    time("lag_ns_max", "max lag", "The longest such delay."),
-];
 
 /// Reads at a fixed rate: their wait beyond the time that the device took.
 pub fn open_loop(findings: &Findings) -> Table {
     let title = "At a fixed rate: latency from the intended start";
-    let mut table = Table::new("given-rate", title, OPEN_LOOP);
-    for point in select::group(findings, Group::OpenLoop) {
-        let Pacing::Open { rate_per_s, poisson } = point.load.pacing else { continue };
-        let arrivals = if poisson { "Poisson" } else { "fixed" };
+    let points = select::group(findings, Group::OpenLoop);
+    let paced = points.filter_map(|point| Some((point, arrivals(&point.load)?)));
+    let rows = paced.map(|(point, (arrivals, intended_per_s))| {
         let latency = &point.latency;
-        let [p50, p99, p999] =
-            [latency.ns_p50, latency.ns_p99, latency.ns_p999].map(Estimate::without_interval);
-        let (max, lag, lag_max) = (latency.ns_max, latency.lag_ns_mean, latency.lag_ns_max);
-        let row = row![arrivals, rate_per_s, point.iops, p50, p99, p999, max, lag, lag_max];
-        table.push(row.condemned_by(&point.condemned_by));
-    }
-    table
+        let row = GivenRateRow {
+            arrivals,
+            intended_per_s,
+            iops: point.iops,
+            latency_ns_p50: latency.ns_p50,
+            latency_ns_p99: latency.ns_p99,
+            latency_ns_p999: latency.ns_p999,
+            latency_ns_max: latency.ns_max,
+            lag_ns_mean: latency.lag_ns_mean,
+            lag_ns_max: latency.lag_ns_max,
+        };
+        Row::from(row).condemned_by(&point.condemned_by)
+    });
+    Table::new("given-rate", title, GivenRateRow::COLUMNS).with(rows)
 }
 
-const COMMITS: &[Heading] = &[
-    text("sync_method", "one committer", "How a commit is made durable."),
-    time("overwrite_latency_ns_p50", "overwrite p50", "Median, overwriting written blocks."),
-    time("overwrite_latency_ns_p99", "p99", "99 % take no longer."),
-    count("overwrite_commits_per_s", "per s", "Commits a second."),
-    time("append_latency_ns_p50", "append p50", "Median, growing the file."),
-    time("append_latency_ns_p99", "p99", "99 % take no longer."),
-    count("append_commits_per_s", "per s", "Commits a second."),
-];
+/// Returns how the intended starts of an open loop are spaced, and their number a second.
+fn arrivals(load: &LoadSpec) -> Option<(&'static str, f64)> {
+    let Pacing::Open { rate_per_s, poisson } = load.pacing else { return None };
+    Some((if poisson { "Poisson" } else { "fixed" }, rate_per_s))
+}
 
 /// Commits of one block by one committer, by sync method.
 pub fn commits(manifest: &Manifest, findings: &Findings) -> Table {
     let block_bytes = select::block_bytes(manifest, findings);
     let title = format!("{} commits", format::block_size(block_bytes));
-    let mut table = Table::new("commits", title, COMMITS);
-    for (method, overwrite, append) in select::commits(findings, block_bytes).methods {
-        let name = method.name().into();
-        table.push(side_by_side(COMMITS, name, [overwrite, append], |point| {
-            let [p50, p99] =
-                [point.latency.ns_p50, point.latency.ns_p99].map(Estimate::without_interval);
-            [p50, p99, point.iops.value.into()]
-        }));
-    }
-    table
+    let figures =
+        |point: &Point| [point.latency.ns_p50, point.latency.ns_p99, point.iops].map(Value::from);
+    let methods = select::commits(findings, block_bytes).methods.into_iter();
+    let rows = methods.map(|(method, overwrite, append)| {
+        let [overwrite_latency_ns_p50, overwrite_latency_ns_p99, overwrite_commits_per_s] =
+            cells(overwrite, figures);
+        let [append_latency_ns_p50, append_latency_ns_p99, append_commits_per_s] =
+            cells(append, figures);
+        let row = CommitRow {
+            sync_method: method.name(),
+            overwrite_latency_ns_p50,
+            overwrite_latency_ns_p99,
+            overwrite_commits_per_s,
+            append_latency_ns_p50,
+            append_latency_ns_p99,
+            append_commits_per_s,
+        };
+        side_by_side(row, [("overwrite_", overwrite), ("append_", append)])
+    });
+    Table::new("commits", title, CommitRow::COLUMNS).with(rows)
 }
 
 /// A table with a row for each point, struck through by the rules that condemn it.
-fn of_points<'a>(
-    table: Table,
+fn of_points<'a, R: Rows>(
+    name: &'static str,
+    title: &'static str,
     points: impl IntoIterator<Item = &'a Point>,
-    row: impl Fn(&'a Point) -> Row,
+    row: impl Fn(&'a Point) -> R,
 ) -> Table {
-    table.with(points.into_iter().map(|point| row(point).condemned_by(&point.condemned_by)))
+    let row = |point: &'a Point| row(point).into().condemned_by(&point.condemned_by);
+    Table::new(name, title, R::COLUMNS).with(points.into_iter().map(row))
 }
 
 /// Describes the effect of more committers in a sentence: from one to the greatest number, with the
@@ -223,34 +266,23 @@ pub fn more_committers(manifest: &Manifest, findings: &Findings) -> Option<Strin
     ))
 }
 
-const COMMITTERS: &[Heading] = &[
-    count("committers", "committers", "Threads that commit."),
-    count("commits_per_s", "commits/s", "Commits a second of all."),
-    time("latency_ns_p50", "p50", "Median latency of a commit."),
-    time("latency_ns_p99", "p99", "99 % take no longer."),
-    count("device_flushes", "flushes", "Cache flushes of the device in the window."),
-    count("commits_per_flush", "commits/flush", "Commits that one flush made durable."),
-];
-
 pub fn committers(manifest: &Manifest, findings: &Findings) -> Table {
     let block_bytes = select::block_bytes(manifest, findings);
     let title = "Concurrent committers: O_DSYNC, overwriting";
     let points = select::commits(findings, block_bytes).committers;
-    of_points(Table::new("committers", title, COMMITTERS), points, |point| {
-        let [p50, p99] =
-            [point.latency.ns_p50, point.latency.ns_p99].map(Estimate::without_interval);
-        let (flushes, factor) = (point.evidence.device_flushes, select::group_factor(point));
-        row![point.load.workers, point.iops, p50, p99, flushes, factor]
+    of_points("committers", title, points, |point| {
+        let device_flushes = point.evidence.device_flushes;
+        let why = device_flushes.map_or(Missing::Unknown, |_| Missing::Nothing);
+        CommittersRow {
+            committers: point.load.workers,
+            commits_per_s: point.iops,
+            latency_ns_p50: point.latency.ns_p50,
+            latency_ns_p99: point.latency.ns_p99,
+            device_flushes,
+            commits_per_flush: select::group_factor(point).ok_or(why),
+        }
     })
 }
-
-pub const FLUSHES: &[Heading] = &[
-    bytes("unflushed_bytes", "written before", "Bytes written past the page cache before each."),
-    time("flush_ns_p50", "p50", "Median time of the flush, fdatasync(2)."),
-    time("flush_ns_min", "min", "The shortest."),
-    time("flush_ns_max", "max", "The longest."),
-    count("flushes", "flushes", "How many were timed."),
-];
 
 /// Flushes by the amount written before them.
 pub fn flushes(slope: &FlushSlope) -> Table {
@@ -265,22 +297,15 @@ pub fn flushes(slope: &FlushSlope) -> Table {
         each(mib.high)
     );
     let title = "Flush time by bytes written before it";
-    Table::new("flushes", title, FLUSHES).about(about).with(slope.sizes.iter().map(|time| {
-        row![
-            time.unflushed_bytes,
-            time.flush_ns_p50,
-            time.flush_ns_min,
-            time.flush_ns_max,
-            time.flush_ns_p50.samples
-        ]
-    }))
+    let rows = slope.sizes.iter().map(|time| FlushTimeRow {
+        unflushed_bytes: time.unflushed_bytes,
+        flush_ns_p50: time.flush_ns_p50,
+        flush_ns_min: time.flush_ns_min,
+        flush_ns_max: time.flush_ns_max,
+        flushes: time.flush_ns_p50.samples,
+    });
+    FlushTimeRow::table("flushes", title, rows).about(about)
 }
-
-const BUFFERED: &[Heading] = &[
-    text("way", "writes of 1 MiB in order", "When they count as written."),
-    flow("bytes_per_s", "rate", "Bytes a second."),
-    count("rounds", "rounds", "How often all were written."),
-];
 
 /// The same bytes written in three ways.
 pub fn buffered_writes(writes: &BufferedWrite) -> Table {
@@ -293,22 +318,13 @@ pub fn buffered_writes(writes: &BufferedWrite) -> Table {
         ("direct, as write(2) returned", writes.direct_mb_per_s),
     ];
     let title = format!("{} written in each of three ways", Bytes(writes.written_bytes));
-    let rows = ways.map(|(way, rate)| row![way, rate.scaled(1e6), rate.samples]);
-    Table::new("buffered-writes", title, BUFFERED).about(about).with(rows)
+    let rows = ways.map(|(way, rate)| BufferedRow {
+        way,
+        bytes_per_s: rate.scaled(1e6),
+        rounds: rate.samples,
+    });
+    Table::new("buffered-writes", title, BufferedRow::COLUMNS).about(about).with(rows)
 }
-
-const VISITS: &[Heading] = &[
-    count("sessions", "sessions", "At the same time, each in a thread."),
-    count("visits_per_core_s", "blocks per CPU-second", "Blocks visited per CPU-second of these."),
-    ratio("ratio", "of one alone", "That, divided by that of one session."),
-    share(
-        "on_processor_ratio",
-        "on CPU",
-        "Share of the time in which they had a processor: the rest went to other processes and to \
-         the hypervisor.",
-    ),
-    count("turns", "turns", "How often it was measured."),
-];
 
 /// Visits of cached blocks by one session, and by one on each processor.
 pub fn cached_visits(visits: &CachedVisits) -> Table {
@@ -316,186 +332,156 @@ pub fn cached_visits(visits: &CachedVisits) -> Table {
                  statement, all of them in the buffer cache. It compares processors: what a \
                  database itself spends on a visit is more. On processors that are threads of one \
                  core, each gets less than it would alone.";
-    let alone = visits.per_core_s;
-    let mut table =
-        Table::new("cached-visits", "Cached blocks visited per CPU-second", VISITS).about(about);
-    table.push(row![1_u64, alone, happened(None::<f64>), happened(None::<f64>), alone.samples]);
-    if let Some(together) = &visits.together {
-        let rate = together.per_core_s;
-        let on_cpu = together.on_processor_ratio;
-        table.push(row![together.sessions, rate, together.ratio, on_cpu, rate.samples]);
-    }
-    table
+    let row = |sessions, rate: Estimate| VisitsRow {
+        sessions,
+        visits_per_core_s: rate,
+        ratio: Value::default(),
+        on_processor_ratio: Value::default(),
+        turns: rate.samples,
+    };
+    let together = visits.together.as_ref().map(|together| VisitsRow {
+        ratio: together.ratio.into(),
+        on_processor_ratio: together.on_processor_ratio.into(),
+        ..row(together.sessions, together.per_core_s)
+    });
+    let rows = [row(1, visits.per_core_s)].into_iter().chain(together);
+    VisitsRow::table("cached-visits", "Cached blocks visited per CPU-second", rows).about(about)
 }
-
-const MATRIX: &[Heading] = &[
-    count("small_in_flight", "small", "Small random reads in flight."),
-    count("large_in_flight", "large", "Large sequential reads in flight."),
-    count("small_iops", "small-read IOPS", "Small reads a second."),
-    time("small_latency_ns_p50", "p50", "Their median latency."),
-    time("small_latency_ns_p99", "p99", "99 % of them take no longer."),
-    flow("large_bytes_per_s", "large reads", "Throughput of the large reads."),
-];
 
 pub fn matrix(findings: &Findings) -> Table {
-    let mut table = Table::new("mixed-reads", "Small and large reads together", MATRIX);
-    for MatrixCell { small, large, point, large_mb_per_s } in select::matrix(findings) {
-        let of_small = |value: Value| happened((small > 0).then_some(value));
-        let quantiles = [point.latency.ns_p50, point.latency.ns_p99];
-        let [p50, p99] = quantiles.map(|estimate| of_small(estimate.without_interval()));
-        let rate = happened(large_mb_per_s.map(|rate| rate.scaled(1e6)));
-        let row = row![small, large, of_small(point.iops.value.into()), p50, p99, rate];
-        table.push(row.condemned_by(&point.condemned_by));
-    }
-    table
+    let cells = select::matrix(findings).into_iter();
+    let rows = cells.map(|MatrixCell { small, large, point, large_mb_per_s }| {
+        let of_small = |estimate| happened((small > 0).then_some(estimate));
+        let row = MatrixRow {
+            small_in_flight: small,
+            large_in_flight: large,
+            small_iops: of_small(point.iops),
+            small_latency_ns_p50: of_small(point.latency.ns_p50),
+            small_latency_ns_p99: of_small(point.latency.ns_p99),
+            large_bytes_per_s: happened(large_mb_per_s.map(|rate| rate.scaled(1e6))),
+        };
+        Row::from(row).condemned_by(&point.condemned_by)
+    });
+    let title = "Small and large reads together";
+    Table::new("mixed-reads", title, MatrixRow::COLUMNS).with(rows)
 }
-
-const EVIDENCE: &[Heading] = &[
-    text("point", "point", "The load."),
-    bytes("completed_bytes", "completed", "Bytes that the load generator completed."),
-    bytes("process_bytes", "process", "Bytes that the kernel charged to this process."),
-    ratio("process_ratio", "÷ completed", "Charged ÷ completed."),
-    bytes("device_bytes", "device", "Bytes that the top device moved in this direction."),
-    ratio("device_ratio", "÷ completed", "Moved ÷ completed."),
-    count("device_ios", "requests", "Requests of that device."),
-    time("device_ns_mean", "mean", "Mean time of such a request."),
-    count("device_flushes", "flushes", "Cache flushes that reached the chain."),
-    count("stamps_verified", "stamps", "Blocks whose stamp was checked."),
-    count("checksums_verified", "payloads", "Blocks whose payload was checked."),
-    count("mismatches", "mismatches", "Blocks that differ from what was written."),
-    count("failed_ops", "failed", "Operations that failed."),
-    text("stop", "ended by", "Why the window ended."),
-];
 
 pub fn evidence(findings: &Findings) -> Table {
     let title = "Bytes completed, charged to the process, and moved by the device; stamps checked";
-    of_points(Table::new("evidence", title, EVIDENCE), &findings.points, |point| {
+    of_points("evidence", title, &findings.points, |point| {
         let seen = &point.evidence;
-        let share = |bytes: Option<u64>| {
-            bytes.map(|bytes| bytes as f64 / seen.completed_bytes.max(1) as f64)
-        };
-        let charged = |value: Value| match value {
-            Value::Missing(_) if seen.process_overcharged => Missing::NoEvidence.into(),
-            value => value,
-        };
-        row![
-            &point.label,
-            seen.completed_bytes,
-            charged(seen.process_bytes.into()),
-            charged(share(seen.process_bytes).into()),
-            seen.device_bytes,
-            share(seen.device_bytes),
-            seen.device_ios,
-            seen.device_ns_mean,
-            seen.device_flushes,
-            seen.stamps_verified,
-            seen.checksums_verified,
-            seen.mismatches,
-            seen.failed_ops,
-            stop(point.stop)
-        ]
+        let ratio = |bytes: u64| bytes as f64 / seen.completed_bytes.max(1) as f64;
+        let overcharged = seen.process_overcharged;
+        let why = if overcharged { Missing::NoEvidence } else { Missing::Unknown };
+        EvidenceRow {
+            point: point.label.clone(),
+            completed_bytes: seen.completed_bytes,
+            process_bytes: seen.process_bytes.ok_or(why),
+            process_ratio: seen.process_bytes.map(ratio).ok_or(why),
+            device_bytes: seen.device_bytes,
+            device_ratio: seen.device_bytes.map(ratio),
+            device_ios: seen.device_ios,
+            device_ns_mean: seen.device_ns_mean,
+            device_flushes: seen.device_flushes,
+            stamps_verified: seen.stamps_verified,
+            checksums_verified: seen.checksums_verified,
+            mismatches: seen.mismatches,
+            failed_ops: seen.failed_ops,
+            stop: point.stop.words(),
+            added_pages: seen.added_pages,
+        }
     })
 }
-
-const RATES: &[Heading] = &[
-    text("point", "point", "The load."),
-    text("load", "load", "In words."),
-    count("iops", "IOPS", "Operations a second."),
-    flow("bytes_per_s", "throughput", "Bytes a second."),
-    count("ios", "I/Os", "Operations in the windows."),
-    time("measured_ns", "measured", "Length of the windows."),
-    count("windows", "windows", "Windows that were pooled."),
-];
 
 pub fn rates(findings: &Findings) -> Table {
-    of_points(Table::new("rates", "Rates", RATES), &findings.points, |point| {
-        row![
-            &point.label,
-            format::load(&point.load),
-            point.iops,
-            point.mb_per_s.scaled(1e6),
-            point.iops.samples,
-            point.iops.duration_ns,
-            point.windows
-        ]
+    of_points("rates", "Rates", &findings.points, |point| {
+        let background = point.background.as_ref().map(|(_, rate)| rate.scaled(1e6));
+        let warned_by = point.warned_by.join(", ");
+        RateRow {
+            point: point.label.clone(),
+            load: format::load(&point.load),
+            iops: point.iops,
+            bytes_per_s: point.mb_per_s.scaled(1e6),
+            ios: point.iops.samples,
+            measured_ns: point.iops.duration_ns,
+            windows: point.windows,
+            background_bytes_per_s: happened(background),
+            warned_by: happened(Some(warned_by).filter(|rules| !rules.is_empty())),
+        }
     })
 }
-
-const LATENCIES: &[Heading] = &[
-    text("point", "point", "The load."),
-    time("latency_ns_min", "min", "The shortest."),
-    time("latency_ns_mean", "mean", "The mean."),
-    time("latency_ns_p50", "p50", "Half take no longer."),
-    time("latency_ns_p90", "p90", "90 % take no longer."),
-    time("latency_ns_p99", "p99", "99 % take no longer."),
-    time("latency_ns_p999", "p99.9", "99.9 % take no longer."),
-    time("latency_ns_p9999", "p99.99", "99.99 % take no longer."),
-    time("latency_ns_max", "max", "The longest."),
-    count(
-        "unfinished",
-        "unfinished",
-        "Operations that had not completed at the window's end: they count as at least as long as \
-         they had lasted, and a quantile that they decide is a lower bound (≥).",
-    ),
-    time("lag_ns_mean", "mean lag", "Mean delay of a submission behind its intended start."),
-    time("lag_ns_max", "max lag", "The longest such delay."),
-];
 
 pub fn latencies(findings: &Findings) -> Table {
-    of_points(Table::new("latencies", "Latencies", LATENCIES), &findings.points, |point| {
-        let l = &point.latency;
-        row![
-            &point.label,
-            l.ns_min,
-            l.ns_mean,
-            l.ns_p50,
-            l.ns_p90,
-            l.ns_p99,
-            l.ns_p999,
-            l.ns_p9999,
-            l.ns_max,
-            l.unfinished,
-            l.lag_ns_mean,
-            l.lag_ns_max
-        ]
+    of_points("latencies", "Latencies", &findings.points, |point| {
+        let latency = &point.latency;
+        LatencyRow {
+            point: point.label.clone(),
+            latency_ns_min: latency.ns_min,
+            latency_ns_mean: latency.ns_mean,
+            latency_ns_p50: latency.ns_p50,
+            latency_ns_p90: latency.ns_p90,
+            latency_ns_p99: latency.ns_p99,
+            latency_ns_p999: latency.ns_p999,
+            latency_ns_p9999: latency.ns_p9999,
+            latency_ns_max: latency.ns_max,
+            unfinished: latency.unfinished,
+            lag_ns_mean: latency.lag_ns_mean,
+            lag_ns_max: latency.lag_ns_max,
+        }
     })
 }
-
-const COSTS: &[Heading] = &[
-    text("point", "point", "The load."),
-    time("cpu_user_ns_per_io", "user/IO", "User time for each operation."),
-    time("cpu_system_ns_per_io", "system/IO", "System time for each operation."),
-    count("switches_voluntary_per_io", "voluntary switches/IO", "A thread blocked."),
-    count("switches_involuntary_per_io", "involuntary switches/IO", "A thread was preempted."),
-    time("run_queue_ns_per_io", "run queue/IO", "Time without a processor for each operation."),
-    share("host_busy_ratio", "processors busy", "Of all processors."),
-    share("foreign_busy_ratio", "other processes", "By other processes, interrupts aside."),
-    share("steal_ratio", "stolen", "By the hypervisor."),
-];
 
 pub fn costs(findings: &Findings) -> Table {
-    of_points(Table::new("processor-cost", "Processor cost", COSTS), &findings.points, |point| {
+    of_points("processor-cost", "Processor cost", &findings.points, |point| {
         let cpu = &point.cpu;
-        row![
-            &point.label,
-            cpu.user_ns_per_io,
-            cpu.system_ns_per_io,
-            cpu.switches_voluntary_per_io,
-            cpu.switches_involuntary_per_io,
-            cpu.run_queue_ns_per_io,
-            cpu.host_busy_ratio,
-            cpu.foreign_busy_ratio,
-            cpu.steal_ratio
-        ]
+        CostRow {
+            point: point.label.clone(),
+            cpu_user_ns_per_io: cpu.user_ns_per_io,
+            cpu_system_ns_per_io: cpu.system_ns_per_io,
+            switches_voluntary_per_io: cpu.switches_voluntary_per_io,
+            switches_involuntary_per_io: cpu.switches_involuntary_per_io,
+            run_queue_ns_per_io: cpu.run_queue_ns_per_io,
+            host_busy_ratio: cpu.host_busy_ratio,
+            foreign_busy_ratio: cpu.foreign_busy_ratio,
+            steal_ratio: cpu.steal_ratio,
+        }
     })
 }
 
-fn stop(stop: Stop) -> &'static str {
-    match stop {
-        Stop::IntervalReached => "narrow interval",
-        Stop::TimeLimit => "time limit",
-        Stop::WorkDone => "work done",
-        Stop::Interrupted => "interrupted",
-        Stop::Failed => "failed",
+/// Settings of the loads, from which each can be repeated.
+pub fn loads(findings: &Findings) -> Table {
+    let rows = findings.points.iter().flat_map(|point| {
+        let background =
+            point.background.iter().map(|(load, _)| load_row(point, "background", load));
+        [load_row(point, "measured", &point.load)].into_iter().chain(background)
+    });
+    LoadRow::table("loads", "Loads", rows)
+}
+
+fn load_row(point: &Point, part: &'static str, load: &LoadSpec) -> LoadRow {
+    let arrivals = arrivals(load);
+    LoadRow {
+        point: point.label.clone(),
+        part,
+        group: word(point.group),
+        engine: load.engine.clone(),
+        operation: load.op.name(),
+        read_pct: happened(load.read_pct),
+        access: word(load.access),
+        block_bytes: load.block_bytes,
+        workers: load.workers,
+        depth_per_worker: load.depth_per_worker,
+        span_bytes: load.span_bytes,
+        offset_bytes: load.offset_bytes,
+        sync_method: happened(load.sync.map(SyncMethod::name)),
+        direct: load.direct,
+        arrivals: happened(arrivals.map(|(arrivals, _)| arrivals)),
+        intended_per_s: happened(arrivals.map(|(_, intended_per_s)| intended_per_s)),
+        seed: load.seed.to_string(),
     }
+}
+
+/// Returns the word for a variant, as a recording has it.
+fn word(variant: impl Serialize) -> String {
+    json!(variant).as_str().unwrap_or_default().to_owned()
 }

@@ -2,59 +2,21 @@
 //! slowest.
 
 use blockstone_base::Capability;
-use blockstone_base::row;
-use blockstone_base::stats::Estimate;
-use blockstone_base::table::{Heading, Table, Value, bytes, count, flow, text, time};
+use blockstone_base::table::{Row, Rows as _, Table, Value, happened};
 use blockstone_base::units::format_ns;
 use blockstone_judge::findings::{Findings, Point, TargetShare};
-use blockstone_record::manifest::{FileEvidence, Group, Manifest, Measured};
+use blockstone_record::manifest::{Group, Manifest, Measured};
 use blockstone_report::Section;
-use schemars::JsonSchema;
-use serde::Serialize;
 
+use super::rows::{SharedDeviceRow, TargetEvidenceRow, TargetFileRow, TargetRow, TargetShareRow};
 use super::select;
 
-/// One of several targets that were measured as one.
-#[derive(Serialize, JsonSchema)]
-pub struct TargetDocument<'a> {
-    path: &'a str,
-    /// Names of its block devices, from the top of the chain down.
-    devices: Vec<&'a str>,
-    /// Paths of other targets that share one of these devices.
-    shares_device_with: Vec<&'a str>,
-    /// Whether the page cache was bypassed.
-    direct: &'a Capability,
-    /// Whether this target has the longest mean latency of random reads, and its difference from
-    /// another target is beyond chance.
-    slowest: bool,
-    /// File that was read and written on this target; null before it was examined.
-    file: Option<&'a FileEvidence>,
-}
-
-pub fn documents<'a>(manifest: &'a Manifest, findings: &Findings) -> Vec<TargetDocument<'a>> {
-    let slowest = slowest(findings).map(|share| share.path.as_str());
-    let document = |measured: &'a Measured| {
-        let path = measured.target.path.as_str();
-        let shared = manifest.targets.iter().filter(|other| other.target.path != path);
-        let shared = shared.filter(|other| common(measured, other).is_some());
-        TargetDocument {
-            path,
-            devices: names(measured).collect(),
-            shares_device_with: shared.map(|other| other.target.path.as_str()).collect(),
-            direct: &measured.direct,
-            slowest: slowest == Some(path),
-            file: measured.file.as_ref(),
-        }
-    };
-    manifest.targets.iter().map(document).collect()
-}
-
-fn names(measured: &Measured) -> impl Iterator<Item = &str> {
+pub fn names(measured: &Measured) -> impl Iterator<Item = &str> {
     measured.target.devices.iter().map(|device| device.name.as_str())
 }
 
 /// Returns the device nearest to the top that both targets have.
-fn common<'a>(one: &'a Measured, other: &Measured) -> Option<&'a str> {
+pub fn common<'a>(one: &'a Measured, other: &Measured) -> Option<&'a str> {
     names(one).find(|name| names(other).any(|known| known == *name))
 }
 
@@ -73,7 +35,7 @@ fn headline<'a>(findings: &'a Findings, name: &str, group: Group) -> Option<&'a 
 /// Returns the target with the slowest random reads if the difference is significant: its interval
 /// at the headline does not overlap that of the fastest, or it is the slowest at every point of
 /// random reads, which for equal targets would happen in less than 2.5 % of measurements.
-fn slowest(findings: &Findings) -> Option<&TargetShare> {
+pub fn slowest(findings: &Findings) -> Option<&TargetShare> {
     let shares = &random_reads(findings)?.targets;
     let (fastest, slowest) = extremes(shares)?;
     let mean = |share: &TargetShare| share.latency_ns_mean;
@@ -107,17 +69,6 @@ pub fn section(manifest: &Manifest, findings: &Findings) -> Section {
         .with([remarks(manifest, findings)])
 }
 
-const TARGETS: &[Heading] = &[
-    text("target", "target", "The directory, file or device."),
-    text("device", "on", "Its device: the top of the chain."),
-    count("iops", "IOPS", "Its part of the random reads at max_iops, a second."),
-    time("latency_ns_mean", "mean", "Mean latency of these reads."),
-    flow("bytes_per_s", "large reads", "Its part of the large reads at max_mbps."),
-    time("large_latency_ns_mean", "mean", "Mean latency of these reads."),
-    count("write_iops", "writes", "Its part of the random writes at max_write_iops, a second."),
-    time("write_latency_ns_mean", "mean", "Mean latency of these writes."),
-];
-
 /// A row for each target.
 fn table(manifest: &Manifest, findings: &Findings) -> Table {
     let about = "Each figure of this report is that of all targets together. Any load is spread \
@@ -130,27 +81,26 @@ fn table(manifest: &Manifest, findings: &Findings) -> Table {
         let share = point.and_then(|point| point.targets.iter().find(|share| share.path == path));
         share.map_or_else(Value::default, get)
     };
-    let mean =
-        |share: &TargetShare| Value::from(share.latency_ns_mean.map(Estimate::without_interval));
+    let mean = |share: &TargetShare| Value::from(share.latency_ns_mean);
     let iops = |share: &TargetShare| Value::from(share.iops);
     let rate = |share: &TargetShare| Value::from(share.mb_per_s.map(|rate| rate.scaled(1e6)));
     let rows = manifest.targets.iter().map(|measured| {
         let path = measured.target.path.as_str();
         let on = names(measured).next().map(str::to_owned);
         let file_system = measured.target.file_system.as_ref().map(|fs| fs.kind.clone());
-        row![
-            path,
-            on.or(file_system).unwrap_or_default(),
-            of(reads, path, iops),
-            of(reads, path, mean),
-            of(large, path, rate),
-            of(large, path, mean),
-            of(writes, path, iops),
-            of(writes, path, mean)
-        ]
-        .condemned_by(reads.map_or(&[], |point| &point.condemned_by))
+        let row = TargetRow {
+            target: path.to_owned(),
+            device: on.or(file_system).unwrap_or_default(),
+            iops: of(reads, path, iops),
+            latency_ns_mean: of(reads, path, mean),
+            bytes_per_s: of(large, path, rate),
+            large_latency_ns_mean: of(large, path, mean),
+            write_iops: of(writes, path, iops),
+            write_latency_ns_mean: of(writes, path, mean),
+        };
+        Row::from(row).condemned_by(reads.map_or(&[], |point| &point.condemned_by))
     });
-    Table::new("targets", title, TARGETS).about(about).with(rows)
+    Table::new("targets", title, TargetRow::COLUMNS).about(about).with(rows)
 }
 
 /// Names the slowest target, and the targets that have a device in common.
@@ -187,55 +137,81 @@ fn remarks(manifest: &Manifest, findings: &Findings) -> String {
     remarks.join(" ")
 }
 
-const EVIDENCE: &[Heading] = &[
-    text("target", "target", "The directory, file or device."),
-    text("chain", "devices", "From the top of the chain down."),
-    text("direct", "direct I/O", "Whether the page cache was bypassed."),
-    bytes("size_bytes", "file", "Size of the file, where it is one."),
-    bytes("hole_bytes", "holes", "Bytes of it without a block on the device."),
-    bytes("unwritten_bytes", "unwritten", "Bytes of it that were allocated and never written."),
-    bytes("sampled_bytes", "sampled", "Bytes that were looked at."),
-    bytes("lz4_bytes", "left by LZ4", "What LZ4 leaves of them."),
-];
-
-/// Table of what was determined about each target before it was measured.
-pub fn evidence(manifest: &Manifest) -> Table {
+/// Tables of what was determined about each target before it was measured.
+pub fn evidence(manifest: &Manifest) -> [Table; 3] {
     let rows = manifest.targets.iter().map(|measured| {
         let map = measured.file.as_ref().map(|file| &file.map);
         let sample = measured.file.as_ref().and_then(|file| file.sample.as_ref());
-        row![
-            &measured.target.path,
-            names(measured).collect::<Vec<_>>().join(" → "),
-            match &measured.direct {
-                Capability::Full => "yes".to_owned(),
-                Capability::Degraded { why } => format!("no: {why}"),
-            },
-            map.map(|map| map.size_bytes),
-            map.map(|map| map.hole_bytes),
-            map.map(|map| map.unwritten_bytes),
-            sample.map(|sample| sample.sampled_bytes),
-            sample.map(|sample| sample.lz4_bytes)
-        ]
+        TargetEvidenceRow {
+            target: measured.target.path.clone(),
+            chain: names(measured).collect::<Vec<_>>().join(" → "),
+            direct: yes_or_why_not(&measured.direct),
+            size_bytes: map.map(|map| map.size_bytes),
+            hole_bytes: map.map(|map| map.hole_bytes),
+            unwritten_bytes: map.map(|map| map.unwritten_bytes),
+            sampled_bytes: sample.map(|sample| sample.sampled_bytes),
+            lz4_bytes: sample.map(|sample| sample.lz4_bytes),
+        }
     });
-    Table::new("target-evidence", "Targets before they were measured", EVIDENCE).with(rows)
+    let title = "Targets before they were measured";
+    [TargetEvidenceRow::table("target-evidence", title, rows), files(manifest), shared(manifest)]
 }
 
-const SHARES: &[Heading] = &[
-    text("point", "point", "The load."),
-    text("target", "target", "The directory, file or device."),
-    count("iops", "IOPS", "Its part, operations a second."),
-    flow("bytes_per_s", "throughput", "Its part, bytes a second."),
-    time("latency_ns_mean", "mean", "Mean latency of its part."),
-];
+fn yes_or_why_not(capability: &Capability) -> String {
+    match capability {
+        Capability::Full => "yes".to_owned(),
+        Capability::Degraded { why } => format!("no: {why}"),
+    }
+}
+
+fn files(manifest: &Manifest) -> Table {
+    let files = manifest.targets.iter().filter_map(|it| Some((it, it.file.as_ref()?)));
+    let rows = files.map(|(measured, file)| {
+        let (map, sample) = (&file.map, file.sample.as_ref());
+        let attributes = map.attributes.as_ref().map(|attributes| attributes.join(", "));
+        TargetFileRow {
+            target: measured.target.path.clone(),
+            file: file.path.clone(),
+            ours: file.ours,
+            allocated_bytes: map.allocated_bytes,
+            extents: map.extents,
+            mapped_bytes: map.mapped_bytes,
+            encoded_bytes: map.encoded_bytes,
+            shared_bytes: map.shared_bytes,
+            zero_bytes: sample.map(|sample| sample.zero_bytes),
+            duplicate_bytes: sample.map(|sample| sample.duplicate_bytes),
+            attributes: happened(attributes.filter(|attributes| !attributes.is_empty())),
+            fiemap: yes_or_why_not(&map.fiemap),
+        }
+    });
+    TargetFileRow::table("target-files", "Files of the targets", rows)
+}
+
+fn shared(manifest: &Manifest) -> Table {
+    let targets = &manifest.targets;
+    let pairs = targets.iter().flat_map(|one| targets.iter().map(move |other| (one, other)));
+    let rows = pairs.filter(|(one, other)| one.target.path != other.target.path);
+    let rows = rows.filter_map(|(one, other)| {
+        let device = common(one, other)?.to_owned();
+        let (target, other) = (one.target.path.clone(), other.target.path.clone());
+        Some(SharedDeviceRow { target, other, device })
+    });
+    SharedDeviceRow::table("shared-devices", "Targets on the same device", rows)
+}
 
 /// Share of each target in every load.
 pub fn shares(findings: &Findings) -> Table {
     let rows = findings.points.iter().flat_map(|point| {
         point.targets.iter().map(|share| {
-            let rate = share.mb_per_s.map(|rate| rate.scaled(1e6));
-            row![&point.label, &share.path, share.iops, rate, share.latency_ns_mean]
-                .condemned_by(&point.condemned_by)
+            let row = TargetShareRow {
+                point: point.label.clone(),
+                target: share.path.clone(),
+                iops: share.iops,
+                bytes_per_s: share.mb_per_s.map(|rate| rate.scaled(1e6)),
+                latency_ns_mean: share.latency_ns_mean,
+            };
+            Row::from(row).condemned_by(&point.condemned_by)
         })
     });
-    Table::new("target-shares", "Parts of the targets", SHARES).with(rows)
+    Table::new("target-shares", "Parts of the targets", TargetShareRow::COLUMNS).with(rows)
 }

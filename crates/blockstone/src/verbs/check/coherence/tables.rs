@@ -64,7 +64,8 @@ rows! {
         version: u64 = count("version"),
         /// Since the check started, on the clock of rank 0.
         start_ns: u64 = time("start"),
-        /// Likewise; missing if it was not acknowledged.
+        /// Time at which the operation ended, on the clock of rank 0; missing if it was not
+        /// acknowledged.
         end_ns: Value = time("end"),
     }
 }

@@ -46,9 +46,9 @@ rows! {
         added_pages: Option<u64> = count("pages added"),
         /// Times the kernel entered its direct path.
         direct_ios: Option<u64> = count("direct path"),
-        /// Of the file in the page cache before the requests.
+        /// Bytes of the file in the page cache before the requests.
         before_cached_bytes: Option<u64> = bytes("cached before"),
-        /// Likewise, after them.
+        /// Bytes of the file in the page cache after the requests.
         after_cached_bytes: Option<u64> = bytes("cached"),
         /// Bytes charged to the process ÷ bytes requested.
         charged_ratio: Option<f64> = ratio("charged ÷ asked"),
@@ -74,7 +74,7 @@ rows! {
         requests: Option<u64> = count("requests"),
         /// Whether its descriptors have `O_DSYNC` or `O_SYNC`.
         sync: &'static str = text("sync"),
-        /// Of the file in the page cache at the end.
+        /// Bytes of the file in the page cache at the end.
         cached_bytes: Option<u64> = bytes("cached"),
     }
 }
@@ -94,7 +94,7 @@ rows! {
         descriptors: u64 = count("descriptors"),
         /// Its size.
         size_bytes: u64 = bytes("size"),
-        /// Of it in the page cache and not yet written.
+        /// Bytes of the file in the page cache that are not yet written.
         dirty_bytes: Option<u64> = bytes("dirty"),
         /// Observations on which the effect rests.
         evidence: String = text("evidence").prose(),

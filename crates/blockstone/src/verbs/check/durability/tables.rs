@@ -8,7 +8,8 @@ use blockstone_check::durability::findings::{
 use blockstone_report::Section;
 use blockstone_report::render::json::schema::Tables;
 
-use crate::verbs::calibrate::report::tables::{FLUSHES, flushes};
+use crate::verbs::calibrate::report::rows::FlushTimeRow;
+use crate::verbs::calibrate::report::tables::flushes;
 
 rows! {
     /// Effect of a flush, seen without a power cut.
@@ -53,11 +54,11 @@ rows! {
         class: &'static str = text("class").answer(),
         /// Writes that the witness knows.
         acknowledged: u64 = count("acknowledged"),
-        /// Of these, those that no later write has replaced.
+        /// Acknowledged writes that no later write has replaced.
         checked: u64 = count("checked"),
-        /// Of these, those that are missing or older.
+        /// Checked writes that are missing or older.
         lost: u64 = count("lost").answer(),
-        /// Of these, those of which a part is missing.
+        /// Checked writes of which a part is missing.
         torn: u64 = count("torn").answer(),
         /// Blocks that belong elsewhere, or were never written so.
         misplaced: u64 = count("misplaced"),
@@ -81,7 +82,7 @@ rows! {
         acknowledged: u64 = count("acknowledged"),
         /// Cuts that were verified and lost what was not flushed.
         cuts: u64 = count("cuts"),
-        /// Of these, those that lost what was flushed.
+        /// Cuts that lost flushed data.
         cuts_with_loss: u64 = count("with loss"),
         /// Cuts that lost nothing at all.
         cuts_inconclusive: u64 = count("inconclusive"),
@@ -93,7 +94,7 @@ rows! {
 pub const TABLES: Tables = &[
     ("durability-flush", FlushRow::COLUMNS),
     ("durability-chain", LayerRow::COLUMNS),
-    ("flushes", FLUSHES),
+    ("flushes", FlushTimeRow::COLUMNS),
     ("durability-streams", StreamRow::COLUMNS),
     ("durability-witnessed", WitnessedRow::COLUMNS),
 ];

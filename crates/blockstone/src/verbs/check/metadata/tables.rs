@@ -15,7 +15,7 @@ use blockstone_report::render::json::schema::Tables;
 rows! {
     /// Cost of operations.
     struct CostRow {
-        /// Operation; with `/cold` after caches were dropped.
+        /// Operation; `/cold` at its end means that caches were dropped before it.
         operation: String = text("operation"),
         /// How the files lay.
         shape: &'static str = text("shape"),
@@ -27,7 +27,7 @@ rows! {
         ops_per_s: Option<Estimate> = count("ops/s"),
         /// Median latency of an operation; of a listing, of a call.
         latency_ns_p50: Result<u64, Missing> = time("p50"),
-        /// Likewise, 99th percentile.
+        /// Latency of an operation, 99th percentile.
         latency_ns_p99: Result<u64, Missing> = time("p99"),
         /// Processor time for an operation.
         cpu_ns_per_op: f64 = time("CPU"),
@@ -65,15 +65,15 @@ rows! {
         latency_ns_max: u64 = time("max"),
         /// Bytes that the kernel charged to this process as fetched from storage.
         read_bytes: Option<u64> = bytes("read"),
-        /// Of the device, for any process.
+        /// Reads of the device, by any process.
         device_read_ios: Option<u64> = count("device reads"),
-        /// Likewise.
+        /// Bytes read from the device, by any process.
         device_read_bytes: Option<u64> = bytes("device read"),
-        /// Likewise.
+        /// Writes to the device, by any process.
         device_write_ios: Option<u64> = count("device writes"),
-        /// Likewise.
+        /// Bytes written to the device, by any process.
         device_write_bytes: Option<u64> = bytes("device written"),
-        /// Likewise.
+        /// Flushes of the device, by any process.
         device_flushes: Option<u64> = count("flushes"),
         /// Requests to the server of an NFS mount, for any process.
         rpcs: Option<u64> = count("requests"),
@@ -103,11 +103,11 @@ rows! {
         cache: String = text("cache"),
         /// Memory for a file.
         file_bytes: f64 = bytes("a file"),
-        /// A million times as much: computed.
+        /// Memory for a million files: computed.
         million_bytes: f64 = bytes("1 M files"),
-        /// Likewise.
+        /// Memory for two million files: computed.
         two_million_bytes: f64 = bytes("2 M files"),
-        /// Likewise.
+        /// Memory for a hundred million files: computed.
         hundred_million_bytes: f64 = bytes("100 M files"),
     }
 }

@@ -1,31 +1,22 @@
 //! The report of a comparison of figures.
 
 use blockstone_base::Estimate;
-use blockstone_base::table::{
-    Heading, Measure, Merge, Row as Cells, Table, Value, column, text, unmerged,
-};
+use blockstone_base::table::{Measure, Row as Cells, Rows as _, Table};
 use blockstone_figures::compare::{Comparison, Outcome, Row, Subject};
 use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
+use blockstone_report::render::json::schema::Tables;
 use blockstone_report::{Report, Section};
+
+use super::rows::{FigureLine, FigureRow, Summary};
+
+/// Table of the document.
+pub const TABLES: Tables = &[("rows", FigureRow::COLUMNS)];
+
+/// Tables for people.
+pub const FOR_PEOPLE: &[&str] = &["figures", "points"];
 
 /// Points on a screen: those that differ most. The page, JSON and CSV contain all.
 const POINTS: usize = 12;
-
-const COLUMNS: &[Heading] = &[
-    text("figure", "", "The figure, or the point and its figure."),
-    unmerged("a", "A", Measure::OfRow, "Of the first set of recordings.").answer(),
-    unmerged("b", "B", Measure::OfRow, "Value of the second recording.").answer(),
-    unmerged("ratio", "B ÷ A", Measure::Ratio, "The second ÷ the first.").answer(),
-    column(
-        "outcome",
-        "result",
-        Measure::Text,
-        Merge::Never,
-        "Whether B is faster or slower, if that is established.",
-    )
-    .answer(),
-    column("unit", "unit", Measure::Text, Merge::Never, "Unit of A and B."),
-];
 
 pub fn report(comparison: &Comparison) -> Report {
     let (figures, mut points): (Vec<&Row>, Vec<&Row>) =
@@ -41,7 +32,12 @@ pub fn report(comparison: &Comparison) -> Report {
     of_figures = of_figures.with([table("figures", "Figures", &figures)]).with(chart(&figures));
     let of_points = Section::new("points", "Points that differ most").with([of_points]);
     let sections = vec![of_figures, of_points];
-    super::report("compare", comparison, sections)
+    let rows = Table::new("rows", "", FigureRow::COLUMNS);
+    let rows = rows.with(comparison.rows.iter().filter_map(FigureRow::of));
+    Report {
+        scalars: Some(Summary::table("compare", "", [Summary::of(comparison)])),
+        ..super::report("compare", comparison, sections, rows)
+    }
 }
 
 /// Chart of the ratios with their intervals, for the page.
@@ -77,11 +73,7 @@ fn change(row: &Row) -> f64 {
 }
 
 fn table(name: &'static str, title: &'static str, rows: &[&Row]) -> Table {
-    let mut table = Table::new(name, title, COLUMNS);
-    for row in rows {
-        table.push(cells(row));
-    }
-    table
+    Table::new(name, title, FigureLine::COLUMNS).with(rows.iter().map(|row| cells(row)))
 }
 
 fn cells(row: &Row) -> Cells {
@@ -98,10 +90,10 @@ fn cells(row: &Row) -> Cells {
         unit => (Measure::Count, unit),
     };
     let name = if row.is_headline() { &row.title } else { label };
-    let named = Value::from(format!("{name} {figure}").trim_end());
+    let figure = format!("{name} {figure}").trim_end().to_owned();
     let [a, b, ratio, outcome] = super::cells(row);
-    let cells: Cells = [named, a, b, ratio, outcome, unit.into()].into();
-    cells.of(measure).condemned_by(&row.condemned_by)
+    let line = FigureLine { figure, a, b, ratio, outcome, unit: unit.to_owned() };
+    Cells::from(line).of(measure).condemned_by(&row.condemned_by)
 }
 
 #[cfg(test)]
@@ -178,9 +170,9 @@ mod tests {
     fn the_document_keeps_to_its_schema_and_counts_every_row() {
         let document = json::document(&report(&comparison()));
         crate::testing::keeps_to_its_schema(&document);
-        let counts = document["counts"].as_object().unwrap().values();
-        assert_eq!(counts.map(|n| n.as_u64().unwrap()).sum::<u64>(), 7);
-        assert_eq!(document["rows"].as_array().unwrap().len(), 7);
+        let counts = Outcome::ALL.map(|it| document[it.key().replace('-', "_")].as_u64().unwrap());
+        assert_eq!(counts.iter().sum::<u64>(), 7);
+        assert_eq!(document["tables"]["rows"].as_array().unwrap().len(), 7);
     }
 
     #[test]
@@ -211,9 +203,14 @@ mod tests {
         assert_eq!(ids, ["one", "two", "three", "four"].map(Some));
         assert!(report.notes[0].contains("were interleaved"), "{:?}", report.notes);
         let document = json::document(&report);
-        assert_eq!((&document["a"]["id"], &document["a"]["n"]), (&"one".into(), &2.into()));
-        assert_eq!(document["b"]["recordings"][1]["id"], "four");
-        assert_eq!(document["rows"][0]["n_b"], 2);
+        let recordings = document["tables"]["recordings"].as_array().unwrap();
+        let sides: Vec<_> = recordings.iter().map(|it| [&it["side"], &it["id"]]).collect();
+        assert_eq!(sides, [["a", "one"], ["a", "two"], ["b", "three"], ["b", "four"]]);
+        assert_eq!(document["tables"]["rows"][0]["n_b"], 2);
+        let first = json::earlier(&report);
+        assert_eq!((&first["a"]["id"], &first["a"]["n"]), (&"one".into(), &2.into()));
+        assert_eq!(first["b"]["recordings"][1]["id"], "four");
+        assert_eq!(first["rows"][0]["n_b"], 2);
     }
 
     #[test]

@@ -1,42 +1,24 @@
 //! The report of a comparison of the activity of every layer, in parts of time.
 
 use blockstone_base::Estimate;
-use blockstone_base::table::{
-    Heading, Measure, Merge, Missing, Row as Cells, Table, Value, column, text, unmerged,
-};
+use blockstone_base::table::{Row as Cells, Rows as _, Table, Value, happened};
 use blockstone_figures::compare::{Comparison, Outcome, Row, Source, Subject};
+use blockstone_report::render::json::schema::Tables;
 use blockstone_report::{Detail, Report, Section};
-use blockstone_view::{Interval, View, registry};
+use blockstone_view::{Heading, Interval, View, registry};
+
+use super::rows::{LayerLine, LayerRow, LayersSummary};
+
+/// Table of the document.
+pub const TABLES: Tables = &[("rows", LayerRow::COLUMNS)];
+
+/// Tables for people.
+pub const FOR_PEOPLE: &[&str] = &["differences", "undecided-*"];
 
 /// Figures on a screen: those that differ most.
 const SHOWN: usize = 40;
 /// Views whose events are parts of the database time.
 const OF_EVENTS: [&str; 2] = ["top-events", "active-sessions"];
-
-const COLUMNS: &[Heading] = &[
-    text("view", "view", "The table that has the figure."),
-    text("instance", "instance", "The database, where several are watched."),
-    text("row", "what", "The row of that table."),
-    text("figure", "figure", "The column of that table."),
-    unmerged("a", "A", Measure::OfRow, "Mean over the first part of time, or set of such.")
-        .answer(),
-    unmerged("b", "B", Measure::OfRow, "Mean of B.").answer(),
-    unmerged("ratio", "B ÷ A", Measure::Ratio, "The second ÷ the first.").answer(),
-    column(
-        "outcome",
-        "result",
-        Measure::Text,
-        Merge::Never,
-        "Whether B is higher or lower, if that is established.",
-    )
-    .answer(),
-    unmerged(
-        "contribution",
-        "of change",
-        Measure::Share,
-        "For events: share of the change of database time.",
-    ),
-];
 
 /// Activity of every layer in the recordings of a set.
 pub struct Layers {
@@ -46,17 +28,26 @@ pub struct Layers {
 }
 
 pub fn report(a: &Layers, b: &Layers) -> Report {
-    let comparison = Comparison::of(&a.sources, &b.sources);
     let changed = a.db_time.zip(b.db_time).map(|(a, b)| b - a);
+    let comparison = Comparison::of(&a.sources, &b.sources);
     let (mut differing, same): (Vec<&Row>, Vec<&Row>) =
         comparison.rows.iter().partition(|row| row.outcome.is_established());
     differing.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
     let rows = differing.iter().filter_map(|row| cells(row, changed));
-    let table = Table::new("differences", "Higher or lower", COLUMNS).on_screen(SHOWN).with(rows);
+    let table = Table::new("differences", "Higher or lower", LayerLine::COLUMNS)
+        .on_screen(SHOWN)
+        .with(rows);
     let table = without_empty(table);
     let mut sections = vec![Section::new("differences", "Higher or lower").with([table])];
     sections.extend(registry::ALL.iter().map(|view| undecided(view, &same, changed)));
-    super::report("difference", &comparison, sections)
+    let row = |row: &Row| LayerRow::of(row, column(row)?.measure);
+    let rows = Table::new("rows", "", LayerRow::COLUMNS);
+    let rows = rows.with(comparison.rows.iter().filter_map(row));
+    let summary = LayersSummary::of(&comparison, changed);
+    Report {
+        scalars: Some(LayersSummary::table("difference", "", [summary])),
+        ..super::report("difference", &comparison, sections, rows)
+    }
 }
 
 /// Returns a section for the page with the figures of a view without an established difference.
@@ -68,7 +59,8 @@ fn undecided(view: &View, rows: &[&Row], changed: Option<f64>) -> Section {
     let why = if is_compared { Outcome::NotEstablished } else { Outcome::OnlyInOne };
     let title = format!("{}: {}", view.title, why.words());
     let of_view = of_view.into_iter().filter_map(|row| cells(row, changed));
-    let table = Table::new(name.clone(), title.clone(), COLUMNS).about(view.doc).with(of_view);
+    let table =
+        Table::new(name.clone(), title.clone(), LayerLine::COLUMNS).about(view.doc).with(of_view);
     Section::new(name, title).detail(Detail::Page).with([without_empty(table)])
 }
 
@@ -92,17 +84,28 @@ fn view(row: &Row) -> Option<&'static View> {
     }
 }
 
+/// Returns the column of the view that has the figure.
+fn column(row: &Row) -> Option<&'static Heading> {
+    let view = view(row)?;
+    Some(&view.columns[view.column(&row.key.figure)?])
+}
+
 fn cells(row: &Row, changed: Option<f64>) -> Option<Cells> {
-    let Subject::Viewed { view: name, instance, row: of } = &row.key.subject else { return None };
-    let view = registry::find(name)?;
-    let column = &view.columns[view.column(&row.key.figure)?];
+    let Subject::Viewed { instance, row: of, .. } = &row.key.subject else { return None };
+    let column = column(row)?;
     let [a, b, ratio, outcome] = super::cells(row);
-    let share = contribution(row, changed);
-    let share = share.map_or(Value::Missing(Missing::Nothing), Value::Number);
-    let instance = instance.as_deref().map_or(Value::Missing(Missing::Nothing), Value::from);
-    let (name, of, heading) = (view.name.into(), of.as_str().into(), (&*column.heading).into());
-    let cells: Cells = [name, instance, of, heading, a, b, ratio, outcome, share].into();
-    Some(cells.of(column.measure))
+    let line = LayerLine {
+        view: view(row)?.name,
+        instance: happened(instance.as_deref()),
+        row: of.clone(),
+        figure: column.heading.to_string(),
+        a,
+        b,
+        ratio,
+        outcome,
+        contribution: happened(contribution(row, changed)),
+    };
+    Some(Cells::from(line).of(column.measure))
 }
 
 /// Returns how far a figure changed, the same for half as for twice; infinite if it has no ratio.
@@ -178,9 +181,9 @@ mod tests {
         assert_eq!(cells(&event, Some(6.0)).unwrap()[8], Value::Number(0.5));
         let table = |row: &Row, changed| {
             let rows = cells(row, changed);
-            without_empty(Table::new("differences", "", COLUMNS).with(rows))
+            without_empty(Table::new("differences", "", LayerLine::COLUMNS).with(rows))
         };
-        assert_eq!(table(&event, None).columns.len(), COLUMNS.len() - 2);
+        assert_eq!(table(&event, None).columns.len(), LayerLine::COLUMNS.len() - 2);
         let mut of_instance = event.clone();
         of_instance.key.subject = Subject::Viewed {
             view: "top-events".to_owned(),

@@ -18,7 +18,7 @@ fn a_copy_that_stays_in_the_page_cache_is_a_warning() {
     assert!(failed.warns() && failed.evidence.contains("8 MiB after"), "{failed:?}");
     assert_eq!(failed.concerns, ["page_cache_bytes_after"]);
     assert_eq!(outcome(8 * MIB, Some(9 * MIB), Some(9 * MIB)), Outcome::Pass);
-    assert_eq!(outcome(8 * MIB, Some(9 * MIB), Some(0)), Outcome::Pass, "less is no fault");
+    assert_eq!(outcome(8 * MIB, Some(9 * MIB), Some(0)), Outcome::Pass, "less is not a fault");
     assert_eq!(outcome(8 * MIB, Some(0), Some(MIB)), Outcome::Pass);
     assert_eq!(outcome(1000 * MIB, Some(0), Some(10 * MIB)), Outcome::Pass);
     assert_eq!(outcome(1000 * MIB, Some(0), Some(11 * MIB)), Outcome::Fail);

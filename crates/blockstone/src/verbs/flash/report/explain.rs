@@ -2,8 +2,9 @@
 
 use blockstone_base::table::Rows as _;
 use blockstone_flash::toy::{BLOCKS, Cell, PAGES, Step};
-use blockstone_report::render::terminal::Style;
-use blockstone_report::{Block, Detail, Report, Section};
+use blockstone_report::chart::Color;
+use blockstone_report::picture::{self, Bar, Bars, CellKind, CellRow, Cells};
+use blockstone_report::{Block, Report, Section, percent};
 
 use super::super::earlier;
 use super::rows::{BlockRow, StepRow};
@@ -16,18 +17,13 @@ const CELLS: &str = "A cell stores charge. With one bit (SLC), one threshold tel
     erases are endured. The bits of a cell belong to different pages: the first is a fast page, \
     the last a slow one.";
 
-/// Returns a report of the stories by title. The terminal draws them in its colours.
-pub fn explain(stories: &[(&'static str, &[Step])], style: &Style) -> Report {
+/// Returns a report of the stories by title.
+pub fn explain(stories: &[(&'static str, &[Step])]) -> Report {
     let (mut steps, mut drawn) = (Vec::new(), Vec::new());
     let mut sections = Vec::new();
-    let plain = Style { color: false, ..*style };
     for (index, &(title, story)) in stories.iter().enumerate() {
-        for (detail, name, style) in
-            [(Detail::Terminal, "story", style), (Detail::Page, "pictures", &plain)]
-        {
-            let section = Section::new(format!("{name}-{}", index + 1), title).detail(detail);
-            sections.push(section.with(story.iter().enumerate().flat_map(|it| blocks(it, style))));
-        }
+        let section = Section::new(format!("story-{}", index + 1), title);
+        sections.push(section.with(story.iter().enumerate().flat_map(blocks)));
         for (step, number) in story.iter().zip(1..) {
             steps.push(StepRow::of(title, number, step));
             drawn.extend(BlockRow::of(title, number, step));
@@ -37,34 +33,50 @@ pub fn explain(stories: &[(&'static str, &[Step])], style: &Style) -> Report {
     let drawn = BlockRow::table("blocks", "The blocks after each step", drawn);
     sections.push(Section::new("cells", "Bits in a cell").with([CELLS.to_owned()]));
     sections.push(Section::page("steps", "In numbers").with([steps, drawn]));
-    let legend = "12 a page in use, ×× stale, ·· erased".to_owned();
-    Report { sections, notes: vec![legend], ..base_report(EXPLAIN, earlier::explain) }
+    Report { sections, ..base_report(EXPLAIN, earlier::explain) }
 }
 
-fn blocks((index, step): (usize, &Step), style: &Style) -> [Block; 3] {
+fn blocks((index, step): (usize, &Step)) -> [Block; 3] {
     let text = format!("{}. {}", index + 1, step.text);
-    let picture = Block::Preformatted(picture(step, style));
-    [Block::Text(text), picture, Block::Preformatted(vec![String::new()])]
+    [Block::Text(text), Block::Cells(pages(step)), Block::Bars(sums(step))]
 }
 
-fn picture(step: &Step, style: &Style) -> Vec<String> {
+fn pages(step: &Step) -> Cells {
     let cell = |cell: &Cell| match cell {
-        Cell::Free => style.dim("··"),
-        Cell::Stale => style.bad("××"),
-        Cell::Used(page) => style.good(&format!("{page:2}")),
+        Cell::Used(page) => picture::Cell { kind: Some(0), text: page.to_string() },
+        Cell::Stale => picture::Cell { kind: Some(1), text: String::new() },
+        Cell::Free => picture::Cell { kind: Some(2), text: String::new() },
     };
-    let line = |(index, block): (usize, &[Cell; PAGES])| {
-        let cells: Vec<String> = block.iter().map(cell).collect();
-        format!("    block {index} │ {} │", cells.join(" "))
+    let row = |(index, block): (usize, &[Cell; PAGES])| CellRow {
+        label: format!("block {index}"),
+        cells: block.iter().map(cell).collect(),
     };
-    let bar = |name: &str, mark: &str, pages: usize| {
-        let share = 100 * pages / (BLOCKS * PAGES);
-        format!("    {name:<5} {} {pages} pages, {share} %", mark.repeat(pages))
+    Cells {
+        title: "pages".into(),
+        kinds: vec![
+            CellKind::new("in use", "12", Color::Series(2)),
+            CellKind::new("stale", "××", Color::Bad),
+            CellKind::new("erased", "··", Color::Grey),
+        ],
+        rows: step.blocks.iter().enumerate().map(row).collect(),
+        is_grid: true,
+        on_screen: BLOCKS,
+        left_out: 0,
+    }
+}
+
+fn sums(step: &Step) -> Bars {
+    let all = (BLOCKS * PAGES) as f64;
+    let bar = |(label, pages, color): (&str, usize, Color)| Bar {
+        label: label.to_owned(),
+        value: pages as f64,
+        note: percent(pages as f64 / all),
+        color,
     };
     let bars = [
-        style.good(&bar("used", "█", step.used_pages)),
-        style.bad(&bar("stale", "▒", step.stale_pages)),
-        style.dim(&bar("free", "░", step.free_pages)),
+        ("used", step.used_pages, Color::Series(2)),
+        ("stale", step.stale_pages, Color::Bad),
+        ("free", step.free_pages, Color::Grey),
     ];
-    step.blocks.iter().enumerate().map(line).chain(bars).collect()
+    Bars { full: all, ..Bars::new("pages", bars.map(bar).into()) }
 }

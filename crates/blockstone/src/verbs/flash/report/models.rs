@@ -18,8 +18,9 @@ fn of_one_row(verb: &'static str, earlier: Earlier, table: Table) -> Report {
     Report { sections: vec![section], ..base_report(verb, earlier) }
 }
 
-/// Returns the report of a cliff: when it comes, and the rates before and after it.
-pub fn cliff(cliff: &Cliff) -> Report {
+/// Returns the report of a cliff: when it comes, and the rates before and after it. `given` says of
+/// which device and load.
+pub fn cliff(cliff: &Cliff, given: Vec<String>) -> Report {
     let table = CliffRow::table("cliff", "", [CliffRow::of(cliff)]);
     let (text, tone) = verdict(cliff);
     let spare = format!(
@@ -61,7 +62,7 @@ pub fn cliff(cliff: &Cliff) -> Report {
     let headline = Headline { text: text.to_owned(), tone, ..Headline::default() };
     let mut report = of_one_row(CLIFF, earlier::cliff, table);
     report.sections.insert(0, Section::page("rates", "Rates").with([rates(cliff)]));
-    Report { headline, cards, ..report }
+    Report { headline, identity: given, cards, ..report }
 }
 
 /// Chart of the rate over time, with a step at the cliff; two bars if the cliff never comes.
@@ -186,7 +187,7 @@ fn curve(fit: &Fit, samples: &[Sample], visible_bytes: u64) -> Chart {
     chart.level(fit.last_bytes_per_s, "at the end").wide(300)
 }
 
-pub fn life(life: &Life) -> Report {
+pub fn life(life: &Life, given: Vec<String>) -> Report {
     let table = LifeRow::table("life", "", [LifeRow::of(life)]);
     let cards = vec![
         Card::exact("years", "lifetime", life.years, "years")
@@ -197,5 +198,5 @@ pub fn life(life: &Life) -> Report {
         Card::exact("wa", "write amplification", life.wa, "×"),
         Card::exact("erases_per_day", "erases per block", life.erases_per_day, "per day"),
     ];
-    Report { cards, ..of_one_row(LIFE, earlier::life, table) }
+    Report { identity: given, cards, ..of_one_row(LIFE, earlier::life, table) }
 }

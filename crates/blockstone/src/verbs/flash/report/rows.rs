@@ -90,7 +90,7 @@ rows! {
         drive_writes_per_day: f64 = count("drive writes per day"),
         /// Programs ÷ host pages.
         wa: f64 = ratio("write amplification"),
-        /// Of the mean block.
+        /// Erases a day of the mean block.
         erases_per_day: f64 = count("erases per day"),
     }
 }
@@ -122,13 +122,13 @@ rows! {
 rows! {
     /// Blocks after each step of the explanation.
     pub struct BlockRow {
-        /// That of the steps.
+        /// Story to which the step belongs, as in the table `steps`.
         story: &'static str = text("story"),
-        /// That of the steps.
+        /// Step of the story, as in the table `steps`.
         step: u64 = count("step"),
         /// From 0.
         block: u64 = count("block"),
-        /// Of each page of the block: `free`, `stale`, or the page of the host that is in it.
+        /// Pages of the block: each is `free`, `stale`, or the page of the host that is in it.
         pages: String = text("pages").answer(),
     }
 }
@@ -180,11 +180,11 @@ rows! {
         policy: String = text("policy"),
         /// Pages of a block.
         pages_per_block: u32 = count("pages/block"),
-        /// Of the block with the fewest, over the whole run.
+        /// Erases of the block with the fewest, over the whole run.
         erases_least: u32 = count("least erases"),
-        /// Of the mean block.
+        /// Erases of the mean block, over the whole run.
         erases_mean: f64 = count("mean"),
-        /// Of the block with the most.
+        /// Erases of the block with the most, over the whole run.
         erases_most: u32 = count("most"),
         /// Most − least.
         erases_spread: u32 = count("spread"),

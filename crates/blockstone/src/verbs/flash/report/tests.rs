@@ -6,7 +6,7 @@ use blockstone_report::render::terminal::{self, Style};
 use blockstone_report::render::{csv, json};
 use blockstone_report::{Block, Report};
 
-use super::simulation;
+use super::{given, simulation};
 
 fn outcome(background: f64) -> Outcome {
     let mut device = preset::ALL[0].device();
@@ -38,6 +38,12 @@ fn chart_names(report: &Report) -> Vec<String> {
         _ => None,
     });
     charts.collect()
+}
+
+#[test]
+fn a_formula_says_of_which_device_and_load_it_is() {
+    let said = given(&preset::ALL[0].device(), 200e6).join("\n");
+    assert!(said.contains(" visible, ") && said.ends_with("the host writes 200 MB/s"), "{said}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Short descriptions of a simulated device.
 
 use blockstone_base::units::{Bytes, format_ns, thousands, three_digits};
+use blockstone_flash::device::Device;
 use blockstone_flash::ftl::Pace;
 use blockstone_flash::simulate::{Outcome, Rate};
 
@@ -20,8 +21,7 @@ pub fn load(outcome: &Outcome) -> String {
     format!("{}{reads}, {pace}", parts.join("+"))
 }
 
-pub fn device(outcome: &Outcome) -> String {
-    let device = &outcome.plan.device;
+pub fn device(device: &Device) -> String {
     let times = &device.times;
     format!(
         "{} of {} visible, {} dies on {} channels, {} pages of {} per block; read {}, program {} \
@@ -30,12 +30,18 @@ pub fn device(outcome: &Outcome) -> String {
         Bytes(device.raw_bytes),
         device.dies(),
         device.channels,
-        outcome.config.pages_per_block,
+        device.pages_per_erase(),
         Bytes(device.page_bytes.into()),
         format_ns(times.read_ns as f64),
         format_ns(times.program_ns_mean()),
         format_ns(times.erase_ns as f64),
     )
+}
+
+/// Describes what a host writes to a device, for a formula.
+pub fn given(device: &Device, bytes_per_s: f64) -> Vec<String> {
+    let rate = three_digits(bytes_per_s / 1e6);
+    vec![self::device(device), format!("the host writes {rate} MB/s")]
 }
 
 pub fn collection(outcome: &Outcome) -> String {

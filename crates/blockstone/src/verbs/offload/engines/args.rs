@@ -18,7 +18,7 @@ Examples:
   blockstone offload run --json /data > runs.json
   blockstone offload model --fit runs.json --cells 4")]
 pub struct RunArgs {
-    /// The directory for the files of the servers, which are removed in the end
+    /// The directory for the files of the servers, which are removed at the end
     #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     #[arg(add = Purpose::Scratch)]
     pub dir: PathBuf,

@@ -1,14 +1,13 @@
 //! The report of runs on cells.
 
 use blockstone_base::table::{Measure, Row, Rows as _, Table, happened};
-use blockstone_base::units::{Bytes, three_digits};
+use blockstone_base::units::{Bytes, thousands, three_digits};
 use blockstone_base::verdict::Verdict;
 use blockstone_offload::Ledger;
 use blockstone_pushdown::cells::{BLOCK, Measured, Query, Ran, Settings};
 use blockstone_record::manifest::End;
 use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
 use blockstone_report::render::json::schema::Tables;
-use blockstone_report::render::terminal::Style;
 use blockstone_report::{Headline, Report, Section, percent};
 
 use super::counted::{SECOND_NS, asked, is_left_to_cells, ledger, name, processors};
@@ -41,12 +40,7 @@ fn findings(runs: &[Ran]) -> OffloadFindings {
     OffloadFindings { runs: judged.map(run).collect() }
 }
 
-pub fn report(
-    settings: &Settings,
-    measured: &Measured,
-    signal: Option<&str>,
-    style: &Style,
-) -> Report {
+pub fn report(settings: &Settings, measured: &Measured, signal: Option<&str>) -> Report {
     let runs = &measured.runs;
     let verdicts = rules::judge_runs(&findings(runs));
     let pushed = runs.iter().filter(|ran| ran.pushdown).map(ledger);
@@ -58,7 +52,7 @@ pub fn report(
         Section::of("pushdown", compared(runs)),
         Section::of("predicted", predicted(runs)),
     ];
-    let of_account = account::sections_of(&pushed, &verdicts, style);
+    let of_account = account::sections_of(&pushed, &verdicts);
     let kept = ["bars", "ledger", "cpu"];
     sections.extend(of_account.into_iter().filter(|it| kept.contains(&it.id.as_ref())));
     sections.push(Section::of("evidence", evidence(runs)));
@@ -78,11 +72,11 @@ pub fn report(
         version: 2,
         headline: headline(measured),
         identity: vec![
-            format!("PostgreSQL {} · postgres_fdw", measured.release),
+            "postgres_fdw".to_owned(),
             format!(
                 "{} rows · {} of them with an own card · seed {}",
-                cards.rows(),
-                cards.own(),
+                thousands(cards.rows() as i64),
+                thousands(cards.own() as i64),
                 cards.seed()
             ),
         ],
@@ -104,7 +98,7 @@ const ABOUT: &str = "Each statement is sent once to a host that keeps no rows. W
 /// Compares the pair of runs on the fewest cells: the gain from filtering at the storage.
 fn headline(measured: &Measured) -> Headline {
     let fewest = measured.runs.iter().map(|ran| ran.cells).min().unwrap_or(1);
-    let subject = format!("PostgreSQL {} cells", measured.release);
+    let subject = format!("Cells of PostgreSQL {}", measured.release);
     let text = match times_as_fast(&measured.runs, fewest) {
         Some(times) => {
             let cells = if fewest == 1 { "1 cell" } else { "these cells" };

@@ -12,7 +12,7 @@ rows! {
         release: String = text("release"),
         /// Rows of the table.
         rows: u64 = count("rows"),
-        /// Those that the filter selects.
+        /// Rows that the filter selects.
         own_rows: u64 = count("own rows"),
         /// Seed of the rows, in digits.
         seed: String = text("seed"),
@@ -30,7 +30,7 @@ rows! {
         filtered_by: &'static str = text("filtered by"),
         /// Servers that hold a part of the table.
         cells: u32 = level("cells", Measure::Count),
-        /// Of the statement, at the host: the shortest of its rounds.
+        /// Time of the statement at the host: the shortest of its rounds.
         time_ns: f64 = time("time"),
         /// The busiest part: `hosts`, `cells`, or `processors` that both share.
         bound_by: Option<&'static str> = text("bound by"),
@@ -44,9 +44,9 @@ rows! {
         received_of_read: Value = share("of read"),
         /// Payload and headers of all connections to cells, both ways.
         wire_bytes: u64 = bytes("wire"),
-        /// Of the backend of the host.
+        /// Processor time of the backend of the host.
         host_cpu_ns: Value = time("host CPU"),
-        /// Of the backends of all cells.
+        /// Processor time of the backends of all cells.
         cell_cpu_ns: Value = time("cell CPU"),
         /// Its name in other tables.
         run: String = text("run"),
@@ -74,7 +74,7 @@ rows! {
         run: String = text("run"),
         /// From 1.
         round: u64 = count("round"),
-        /// Of the statement, at the host.
+        /// Time of the statement at the host.
         time_ns: f64 = time("time"),
     }
 }
@@ -86,7 +86,7 @@ rows! {
         run: String = text("run"),
         /// Payload and headers, from the counters of each connection.
         wire_bytes: u64 = bytes("sockets"),
-        /// Of the network namespace.
+        /// Bytes counted by the interface of the network namespace.
         interface_bytes: Value = bytes("interface"),
         /// Sockets ÷ interface − 1.
         apart: String = text("apart"),
@@ -98,7 +98,7 @@ rows! {
         read_bytes: u64 = bytes("not there"),
         /// Returned to the cells' backends, as the kernel counts.
         file_bytes: Value = bytes("system calls"),
-        /// Those of them that were not in the page cache.
+        /// Bytes read that were not in the page cache.
         storage_bytes: Value = bytes("storage"),
     }
 }
@@ -114,9 +114,10 @@ rows! {
         rounds: String = text("in each round"),
         /// Time of the filtered ingest with the filter at the host ÷ with it at the cells.
         pushdown_ingest: Value = ratio("filter at the host ÷ at the cells"),
-        /// Likewise of the count.
+        /// Time of the count with the filter at the host ÷ with it at the cells.
         pushdown_count: Value = ratio("the same, count"),
-        /// Likewise received bytes of the filtered ingest.
+        /// Bytes received by the filtered ingest with the filter at the host ÷ with it at the
+        /// cells.
         bytes_ingest: Value = ratio("bytes"),
     }
 }
@@ -132,7 +133,7 @@ rows! {
         cells: u32 = level("cells", Measure::Count),
         /// By the model, fitted on all runs of the same query with fewer cells.
         predicted_ns: f64 = time("predicted"),
-        /// Of the statement.
+        /// Time of the statement that was measured.
         measured_ns: f64 = time("measured"),
         /// Predicted ÷ measured − 1.
         error: f64 = share("error"),

@@ -3,7 +3,7 @@
 use blockstone_base::table::{Measure, Rows as _, Table, happened};
 use blockstone_base::units::counted;
 use blockstone_offload::fit::Fitted;
-use blockstone_offload::model::{Bound, Crossing, Gain, Part};
+use blockstone_offload::model::{Bound, Crossing, Gain, Resource};
 use blockstone_report::chart::{Axis, Chart, Color, Form};
 use blockstone_report::render::json::schema::Tables;
 use blockstone_report::{Headline, Report, Section, percent};
@@ -24,8 +24,7 @@ pub const TABLES: Tables = &[
 
 const SECOND_NS: f64 = 1e9;
 const MIB: f64 = 1_048_576.0;
-/// Steps of the returned share per power of ten, and the lowest power.
-const STEPS: i32 = 10;
+/// The lowest power of ten of the returned share.
 const LEAST_POWER: i32 = -3;
 const SCREEN_ROWS: usize = 24;
 
@@ -41,9 +40,9 @@ impl Modelled {
     /// Throughput by the share that the storage returns, and where the binding part changes.
     fn selectivity(&self) -> Vec<(f64, Bound)> {
         let least = (self.returned.log10().floor() as i32).clamp(-12, LEAST_POWER);
-        let steps = (least * STEPS)..=0;
-        let mut shares: Vec<f64> =
-            steps.map(|step| 10_f64.powf(f64::from(step) / f64::from(STEPS))).collect();
+        // Round shares, each of which is written differently.
+        let digits = |power| (1..10).map(move |digit| f64::from(digit) * 10_f64.powi(power));
+        let mut shares: Vec<f64> = (least..0).flat_map(digits).chain([1.0]).collect();
         let crossing = self.machine.crossing_returned(f64::from(self.hosts));
         shares.extend(crossing.filter(|it| *it > 10_f64.powi(least) && *it < 1.0));
         shares.sort_by(f64::total_cmp);
@@ -52,27 +51,27 @@ impl Modelled {
         shares.into_iter().filter_map(point).collect()
     }
 
-    fn count(&self, part: Part) -> Option<u32> {
+    fn count(&self, part: Resource) -> Option<u32> {
         match part {
-            Part::Cells | Part::CellCpu | Part::CellLinks => Some(self.machine.cells),
-            Part::Hosts | Part::HostLinks => Some(self.hosts),
-            Part::Fabric => Some(1),
-            Part::Processors => self.machine.shared.map(|it| it.processors),
+            Resource::Cells | Resource::CellCpu | Resource::CellLinks => Some(self.machine.cells),
+            Resource::Hosts | Resource::HostLinks => Some(self.hosts),
+            Resource::Fabric => Some(1),
+            Resource::Processors => self.machine.shared.map(|it| it.processors),
         }
     }
 
     /// Rate of one unit of a part: bytes read for cells and processors, bytes on the wire for
     /// others.
-    fn each(&self, part: Part) -> Option<f64> {
+    fn each(&self, part: Resource) -> Option<f64> {
         let machine = &self.machine;
         match part {
-            Part::Cells => machine.scan_rate,
-            Part::CellCpu => machine.cell_cpu_rate,
-            Part::CellLinks => machine.cell_link,
-            Part::HostLinks => machine.host_link,
-            Part::Fabric => machine.fabric,
-            Part::Hosts => machine.consume_rate(f64::from(self.hosts)),
-            Part::Processors => machine.shared.map(|it| 1.0 / it.s_per_byte),
+            Resource::Cells => machine.scan_rate,
+            Resource::CellCpu => machine.cell_cpu_rate,
+            Resource::CellLinks => machine.cell_link,
+            Resource::HostLinks => machine.host_link,
+            Resource::Fabric => machine.fabric,
+            Resource::Hosts => machine.consume_rate(f64::from(self.hosts)),
+            Resource::Processors => machine.shared.map(|it| 1.0 / it.s_per_byte),
         }
     }
 }
@@ -118,15 +117,15 @@ pub fn report(model: &Modelled) -> Report {
     }
 }
 
-fn binds(part: Part) -> &'static str {
+fn binds(part: Resource) -> &'static str {
     match part {
-        Part::Cells => "the cells bind",
-        Part::CellCpu => "the processors of the cells bind",
-        Part::CellLinks => "the links of the cells bind",
-        Part::HostLinks => "the links of the hosts bind",
-        Part::Fabric => "the fabric binds",
-        Part::Hosts => "the hosts bind",
-        Part::Processors => "the shared processors bind",
+        Resource::Cells => "the cells bind",
+        Resource::CellCpu => "the processors of the cells bind",
+        Resource::CellLinks => "the links of the cells bind",
+        Resource::HostLinks => "the links of the hosts bind",
+        Resource::Fabric => "the fabric binds",
+        Resource::Hosts => "the hosts bind",
+        Resource::Processors => "the shared processors bind",
     }
 }
 
@@ -182,7 +181,7 @@ fn parts(model: &Modelled) -> Table {
     let parts = limits.iter().map(|&Bound { binding, bytes_per_s }| {
         row(binding.name(), model.count(binding), model.each(binding), bytes_per_s)
     });
-    let cells = limits.iter().find(|limit| limit.binding == Part::Cells);
+    let cells = limits.iter().find(|limit| limit.binding == Resource::Cells);
     let disks = model.disks.zip(cells).map(|(disks, cells)| {
         let each = cells.bytes_per_s / f64::from(disks);
         row("disks", Some(disks), Some(each), cells.bytes_per_s)
@@ -263,20 +262,20 @@ fn fitted(model: &Modelled) -> Table {
     FittedRow::table("fitted", "The runs and the model", model.fitted.iter().map(row))
 }
 
-fn color(part: Part) -> Color {
+fn color(part: Resource) -> Color {
     match part {
-        Part::Cells => Color::UserIo,
-        Part::CellCpu => Color::SystemIo,
-        Part::CellLinks | Part::HostLinks => Color::Network,
-        Part::Fabric => Color::Cluster,
-        Part::Hosts => Color::Cpu,
-        Part::Processors => Color::RunQueue,
+        Resource::Cells => Color::UserIo,
+        Resource::CellCpu => Color::SystemIo,
+        Resource::CellLinks | Resource::HostLinks => Color::Network,
+        Resource::Fabric => Color::Cluster,
+        Resource::Hosts => Color::Cpu,
+        Resource::Processors => Color::RunQueue,
     }
 }
 
 /// Adds one line for each part that binds, over the range where it binds.
 fn by_binding(mut chart: Chart, points: &[(f64, Bound)]) -> Chart {
-    for &part in Part::ALL {
+    for &part in Resource::ALL {
         let touches = |at: usize| points.get(at).is_some_and(|(_, it)| it.binding == part);
         let form = Form::line(points.iter().enumerate().map(|(at, (x, bound))| {
             // The line of a part ends where that of the next part begins.

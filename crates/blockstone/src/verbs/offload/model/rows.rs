@@ -41,7 +41,7 @@ rows! {
         hosts: u32 = count("hosts"),
         /// Bytes that the storage reads.
         throughput_bytes_per_s: f64 = flow("read/s"),
-        /// Those of them that cross the wire.
+        /// Bytes a second that cross the wire.
         wire_bytes_per_s: f64 = flow("wire/s"),
         /// The part that allows no more.
         binding: &'static str = text("binds"),
@@ -51,7 +51,7 @@ rows! {
 }
 
 rows! {
-    /// Numbers of hosts from which on something else binds.
+    /// Numbers of hosts from which something else binds.
     pub struct CrossingRow {
         /// With the rate that one of this many hosts has.
         measured_with: u32 = count("rate of"),
@@ -69,7 +69,7 @@ rows! {
     pub struct GainRow {
         /// The part that is added.
         one_more: &'static str = text("one more"),
-        /// Of the throughput now.
+        /// Gain as a share of the throughput now.
         gained: f64 = share("gains"),
         /// Bytes that the storage reads then.
         throughput_bytes_per_s: f64 = flow("read/s"),

@@ -7,7 +7,7 @@ use blockstone_base::verdict::Weight;
 use super::{OffloadFindings, OffloadRun};
 
 const ELIGIBLE_MIN: f64 = 0.2;
-/// Most runs that the evidence names.
+/// Maximum number of runs that the evidence names.
 const NAMED: usize = 5;
 
 const ABOUT: About = About {

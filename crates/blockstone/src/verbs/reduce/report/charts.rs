@@ -9,7 +9,6 @@ use blockstone_reduce::page::Field;
 use blockstone_report::block_size;
 use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
 
-use super::tables::times;
 use super::words;
 
 /// Colors of [`words::PARTS`], in every chart.
@@ -126,7 +125,7 @@ pub fn fields(findings: &Findings) -> Vec<Chart> {
 }
 
 pub fn occurrences(findings: &Findings) -> Chart {
-    let names = findings.occurrences.iter().map(times).collect();
+    let names = findings.occurrences.iter().map(words::times).collect();
     let bars = |value: fn(&blockstone_reduce::findings::Occurrences) -> f64| {
         let points = findings.occurrences.iter().enumerate();
         let points = points.map(|(at, o)| (at as f64, Some(value(o))).into()).collect();

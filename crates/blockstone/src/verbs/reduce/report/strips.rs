@@ -1,4 +1,4 @@
-//! Locations of copies: a line of characters for each file, from its beginning to its end.
+//! Locations of copies: a row of cells for each file, from its beginning to its end.
 
 use blockstone_base::units::{Bytes, thousands};
 use blockstone_reduce::counter::{Run, Strip, StripBin};
@@ -6,23 +6,20 @@ use blockstone_reduce::findings::Findings;
 use blockstone_reduce::scanned::Scanned;
 use blockstone_reduce::sets::FileId;
 
-use blockstone_report::render::terminal::Style;
-use blockstone_report::render::terminal::columns::Columns;
+use blockstone_report::picture::{Cell, CellKind, CellRow, Cells};
 
+use super::charts::KINDS;
 use super::words;
 
-/// Number of files that get a line, the largest ones.
+/// Number of files that are named on a screen, the largest ones.
 const FILES_MAX: usize = 10;
-const CHARACTERS: usize = 60;
+/// Number of files on a page, whose size this limits.
+const ROWS_MAX: usize = 100;
+/// Cells of a row.
+const CELLS: usize = 104;
 const NAME_WIDTH: usize = 24;
-
-/// Characters for a part: each stands for the kind that most blocks of the part have.
-const UNIQUE: char = '█';
-const SAME_FILE: char = '=';
-const CROSS_FILE: char = 'x';
-const ZERO: char = '·';
-/// A part none of whose contents was kept.
-const NOTHING: char = ' ';
+/// Marks of [`words::PARTS`].
+const MARKS: [&str; 4] = ["·", "█", "=", "x"];
 
 /// Lists the first few files that equal another one from some block on to their ends. Empty if only
 /// a part of the contents is known.
@@ -61,50 +58,46 @@ pub fn identical(findings: &Findings, scanned: &Scanned) -> Vec<String> {
     lines
 }
 
-/// Returns the legend and the lines; empty if no file has blocks.
-pub fn lines(findings: &Findings, scanned: &Scanned, style: &Style) -> Vec<String> {
-    if findings.strips.is_empty() {
-        return Vec::new();
+/// Draws the largest files; without rows if no file has blocks.
+pub fn cells(findings: &Findings, scanned: &Scanned) -> Cells {
+    let kinds = words::PARTS.into_iter().zip(MARKS).zip(KINDS);
+    let row = |strip: &&Strip| CellRow {
+        label: words::name(scanned, strip.file, NAME_WIDTH),
+        cells: kinds_of(strip, CELLS).map(|kind| Cell { kind, text: String::new() }).collect(),
+    };
+    let rows: Vec<CellRow> = words::largest(&findings.strips, ROWS_MAX).iter().map(row).collect();
+    Cells {
+        title: "each file".into(),
+        kinds: kinds.map(|((name, mark), color)| CellKind::new(name, mark, color)).collect(),
+        is_grid: false,
+        on_screen: FILES_MAX,
+        left_out: scanned.files.len().saturating_sub(rows.len()),
+        rows,
     }
-    let legend = format!(
-        "along each file: {UNIQUE} unique, {SAME_FILE} same-file, {CROSS_FILE} \
-         cross-file duplicate, {ZERO} zeros"
-    );
-    let mut lines = vec![style.dim(&legend)];
-    let mut columns = Columns::new(2);
-    let characters = CHARACTERS.min(style.width.saturating_sub(NAME_WIDTH + 4)).max(8);
-    for strip in words::largest(&findings.strips, FILES_MAX) {
-        let name = words::name(scanned, strip.file, NAME_WIDTH);
-        columns.left(vec![name, drawn(strip, characters)]);
-    }
-    lines.extend(columns.lines());
-    let more = scanned.files.len().saturating_sub(FILES_MAX.min(findings.strips.len()));
-    if more > 0 {
-        lines.push(style.dim(&format!("  … and {more} smaller ones")));
-    }
-    lines
 }
 
-fn drawn(strip: &Strip, characters: usize) -> String {
+/// Returns of each of `count` parts the kind that most of its blocks are, as an index into
+/// [`words::PARTS`]; `None` if none of its contents was kept.
+fn kinds_of(strip: &Strip, count: usize) -> impl Iterator<Item = Option<usize>> {
     let bins = strip.bins.len();
-    let part = |index: usize| {
-        let from = index * bins / characters;
-        let to = ((index + 1) * bins / characters).max(from + 1).min(bins);
+    let part = move |index: usize| {
+        let from = index * bins / count;
+        let to = ((index + 1) * bins / count).max(from + 1).min(bins);
         strip.bins.get(from..to).unwrap_or_default()
     };
-    (0..characters).map(|index| kind(part(index))).collect()
+    (0..count).map(move |index| {
+        let blocks = sum(part(index));
+        (0..4).max_by_key(|&kind| blocks[kind]).filter(|&kind| blocks[kind] > 0)
+    })
 }
 
-fn kind(bins: &[StripBin]) -> char {
-    let sum = |count: fn(&StripBin) -> u32| bins.iter().map(|bin| u64::from(count(bin))).sum();
-    let kinds: [(char, u64); 4] = [
-        (ZERO, sum(|bin| bin.zero)),
-        (CROSS_FILE, sum(|bin| bin.cross_file)),
-        (SAME_FILE, sum(|bin| bin.same_file)),
-        (UNIQUE, sum(|bin| bin.stored)),
-    ];
-    let most = kinds.into_iter().max_by_key(|&(_, blocks)| blocks);
-    most.filter(|&(_, blocks)| blocks > 0).map_or(NOTHING, |(kind, _)| kind)
+/// Returns the number of blocks of each kind, in the order of [`words::PARTS`].
+pub fn sum(bins: &[StripBin]) -> [u64; 4] {
+    bins.iter().fold([0; 4], |mut sum, bin| {
+        let blocks = [bin.zero, bin.stored, bin.same_file, bin.cross_file];
+        sum.iter_mut().zip(blocks).for_each(|(sum, blocks)| *sum += u64::from(blocks));
+        sum
+    })
 }
 
 #[cfg(test)]
@@ -112,14 +105,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_character_is_what_most_of_its_part_is() {
+    fn a_cell_is_what_most_of_its_part_is() {
         let unique = StripBin { stored: 9, zero: 1, ..StripBin::default() };
         let copied = StripBin { cross_file: 8, same_file: 2, ..StripBin::default() };
         let empty = StripBin::default();
         let zero = StripBin { zero: 1, ..empty };
-        let strip = |bins| Strip { file: 0, blocks: 40, bins };
-        assert_eq!(drawn(&strip(vec![unique, copied, zero, empty]), 4), "█x· ");
-        assert_eq!(drawn(&strip(vec![unique, copied]), 6), "███xxx");
-        assert_eq!(drawn(&strip(vec![unique, unique, copied, zero, zero, zero]), 2), "█·");
+        let drawn = |bins, count| {
+            let strip = Strip { file: 0, blocks: 40, bins };
+            kinds_of(&strip, count).map(|kind| kind.map_or(" ", |kind| MARKS[kind])).collect()
+        };
+        let drawn: &dyn Fn(Vec<StripBin>, usize) -> String = &drawn;
+        assert_eq!(drawn(vec![unique, copied, zero, empty], 4), "█x· ");
+        assert_eq!(drawn(vec![unique, copied], 6), "███xxx");
+        assert_eq!(drawn(vec![unique, unique, copied, zero, zero, zero], 2), "█·");
     }
 }

@@ -1,55 +1,29 @@
 //! The tables; they contain everything that a chart shows.
 
-use blockstone_base::row;
-use blockstone_base::table::text;
+use std::collections::HashMap;
+
 use blockstone_base::table::{
-    Heading, Measure, Merge, Table, Value, column, count, happened, share,
+    Heading, Measure, Merge, Rows as _, Table, Value, happened, share, text,
 };
-use blockstone_base::units::{Bytes, thousands};
-use blockstone_reduce::compress::Codec;
-use blockstone_reduce::counter::Run;
-use blockstone_reduce::estimate::Interval;
-use blockstone_reduce::findings::{
-    Class, CompressionFigures, Findings, GridFigures, Occurrences, Shift,
-};
-use blockstone_reduce::scanned::{Scanned, Skipped};
+use blockstone_base::units::Bytes;
+use blockstone_reduce::findings::{Class, CompressionFigures, Findings};
+use blockstone_reduce::scanned::{Scanned, ScannedFile};
 use blockstone_report::block_size;
 
 use super::words;
+use crate::verbs::reduce::rows::{
+    ClassRow, CompressionRow, FieldRow, FileRow, GridRow, MaskedRow, OccurrenceRow, RunRow,
+    SharedRow, ShiftRow, SkippedRow, StripRow,
+};
 
-/// Most offsets that a line has room for.
+/// Maximum number of offsets that a line has room for.
 const OFFSETS_MAX: usize = 4;
-/// Most characters of a path that are shown.
-const NAME_WIDTH: usize = 60;
-/// Most files that the table names; the document names all.
+/// Maximum number of files on the page; documents have all.
 const FILES_MAX: usize = 2000;
-
-const fn to_one(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
-    column(key, heading, Measure::ToOne, Merge::Never, doc)
-}
-
-const fn bytes(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
-    column(key, heading, Measure::Bytes, Merge::Never, doc)
-}
-
-fn ratio(ratio: Option<Interval>) -> Value {
-    ratio.map(|ratio| ratio.value).filter(|value| value.is_finite()).into()
-}
-
-/// Returns a missing value, and not zero, for a figure that is unknown.
-fn known(value: f64) -> Value {
-    Some(value).filter(|value| !value.is_nan()).into()
-}
-
-/// Returns both ends of an interval, or no values if the figure was counted exactly.
-fn ends(interval: Option<Interval>) -> [Value; 2] {
-    let sampled = interval.filter(|interval| !interval.is_exact());
-    let end = |end: fn(Interval) -> f64| match sampled {
-        Some(interval) => Value::Number(end(interval)),
-        None => Value::default(),
-    };
-    [end(|i| i.low), end(|i| i.high)]
-}
+/// Maximum number of rows on the page of what a chart shows.
+const CHARTED_MAX: usize = 20;
+/// Confidence of the intervals, in percent.
+const CONFIDENCE: u8 = 99;
 
 /// Lists deduplication by block size and offset; the kinds of blocks at the smallest offset.
 pub fn offsets(findings: &Findings) -> Table {
@@ -86,8 +60,10 @@ pub fn offsets(findings: &Findings) -> Table {
         let mut cells = vec![Value::from(block_size(first.grid.block_bytes.into()))];
         cells.extend(offsets.iter().map(|&offset| {
             let found = row.iter().find(|figures| figures.grid.offset_bytes == offset);
-            ratio(found.and_then(|figures| figures.dedup_ratio))
+            let ratio = found.and_then(|figures| figures.dedup_ratio).map(|ratio| ratio.value);
+            ratio.filter(|value| value.is_finite()).into()
         }));
+        let known = |part: f64| Value::from(Some(part).filter(|part| !part.is_nan()));
         cells.extend(words::parts(first).map(known));
         if sampled {
             let interval = first.dedup_ratio.filter(|ratio| !ratio.is_exact());
@@ -131,202 +107,123 @@ pub fn steps(findings: &Findings) -> Table {
     table
 }
 
-const GRIDS: &[Heading] = &[
-    text("grid", "grid", "Size of a block and offset of the first one in each file."),
-    count("blocks", "blocks", "Blocks of the grid."),
-    count("zero_blocks", "zero", "Blocks of zeros."),
-    count("unique_blocks", "unique", "Blocks whose content is not in a block before them."),
-    count("same_file_duplicates", "same-file duplicates", "Copies of a block of the same file."),
-    count("cross_file_duplicates", "cross-file duplicates", "Copies of a block of another file."),
-    to_one("dedup_ratio", "dedup", "Blocks ÷ different contents."),
-    to_one("compression_ratio", "compression", "Bytes of contents ÷ bytes stored for them."),
-    to_one("reduction_ratio", "reduction", "The product of both."),
-    to_one("reduction_ratio_low", "99 % from", "Lower end of its interval where estimated."),
-    to_one("reduction_ratio_high", "to", "Upper end of its interval."),
-    share("share", "share of hash space", "Contents kept ÷ contents; all when exact."),
-    count("contents_kept", "contents kept", "Different contents in the table."),
-    count("contents_compressed", "compressed", "Contents that were compressed."),
-];
-
-pub fn grids(findings: &Findings) -> Table {
-    let row = |figures: &GridFigures| {
-        let [low, high] = ends(figures.reduction_ratio);
-        row![
-            words::grid(figures.grid),
-            figures.blocks,
-            figures.zero_blocks,
-            known(figures.unique_blocks.value),
-            known(figures.same_file_duplicates),
-            known(figures.cross_file_duplicates),
-            ratio(figures.dedup_ratio),
-            ratio(figures.compression_ratio),
-            ratio(figures.reduction_ratio),
-            low,
-            high,
-            figures.share,
-            known(figures.contents_kept as f64),
-            known(figures.contents_compressed as f64)
-        ]
-    };
-    Table::new("grids", "Every grid", GRIDS).with(findings.grids.iter().map(row))
+/// States the confidence of the intervals of a table, if it has any.
+fn sampled(table: Table) -> Table {
+    let mut table = table.confidence(CONFIDENCE);
+    let mut cells = table.rows.iter().flat_map(|row| &row.cells);
+    if cells.any(|cell| matches!(cell, Value::Estimate(_))) {
+        table.notes.push(format!("± is an interval of {CONFIDENCE} %."));
+    }
+    table
 }
 
-const COMPRESSION: &[Heading] = &[
-    text("codec", "compressor", "The compressor."),
-    bytes("granule_bytes", "step", "What is stored is a multiple of it."),
-    to_one("all", "all", "Of all contents."),
-    to_one("occurs_once", "occurs once", "Of contents that occur once."),
-    to_one("same_file", "repeats in a file", "Of contents that one file has several times."),
-    to_one("cross_file", "repeats across files", "Of contents that several files have."),
-    to_one("never_used", "never used", "Of formatted and empty pages."),
-    count("contents", "contents", "How many were compressed."),
-];
+pub fn grids(findings: &Findings) -> Table {
+    sampled(GridRow::table("grids", "Every grid", findings.grids.iter().map(GridRow::of)))
+}
 
 pub fn compression(findings: &Findings) -> Table {
-    let mut table = Table::new("compression", "Compression of the model's blocks", COMPRESSION);
-    for row in findings.compression.chunk_by(|a, b| key(a) == key(b)) {
+    let key = |figures: &CompressionFigures| (figures.codec, figures.granule_bytes);
+    let rows = findings.compression.chunk_by(|a, b| key(a) == key(b)).map(|row| {
         let ratio = |class: Class| {
             let found = row.iter().find(|figures| figures.class == class);
             happened(found.map(|figures| figures.ratio))
         };
-        let (codec, granule) = key(&row[0]);
-        let mut cells = vec![Value::from(codec.to_string()), f64::from(granule).into()];
-        cells.extend(Class::ALL.iter().copied().map(ratio));
-        cells.push((row[0].contents as f64).into());
-        table.push(cells);
-    }
-    table
+        CompressionRow {
+            codec: row[0].codec.to_string(),
+            granule_bytes: row[0].granule_bytes,
+            ratio_all: ratio(Class::All),
+            ratio_once: ratio(Class::Once),
+            ratio_same_file: ratio(Class::SameFile),
+            ratio_cross_file: ratio(Class::CrossFile),
+            ratio_never_used: ratio(Class::NeverUsed),
+        }
+    });
+    CompressionRow::table("compression", "Compression of the model's blocks", rows)
 }
 
-fn key(figures: &CompressionFigures) -> (Codec, u32) {
-    (figures.codec, figures.granule_bytes)
+/// Lists the contents of each class, which are the same for all compressors and steps.
+pub fn classes(findings: &Findings) -> Table {
+    let all = &findings.compression;
+    let is_first = |it: &&CompressionFigures| {
+        (it.codec, it.granule_bytes) == (all[0].codec, all[0].granule_bytes)
+    };
+    let row =
+        |it: &CompressionFigures| ClassRow { class: it.class.name(), contents: it.contents as f64 };
+    let rows = all.iter().filter(is_first).map(row);
+    ClassRow::table("classes", "Contents that were compressed", rows)
 }
 
-const FIELDS: &[Heading] = &[
-    text("field", "field", "A class of header fields."),
-    text("called", "called", "The names of these fields in the database."),
-    to_one("dedup_ratio_without", "without it and those above", "Set to zero with those above it."),
-    to_one("dedup_ratio_only", "with it alone", "With all other classes set to zero."),
-    to_one("dedup_ratio_without_low", "without: 99 % from", "Interval, if estimated."),
-    to_one("dedup_ratio_without_high", "to", "The same."),
-    to_one("dedup_ratio_only_low", "alone: 99 % from", "The same."),
-    to_one("dedup_ratio_only_high", "to", "The same."),
-];
+pub fn masked(findings: &Findings) -> Table {
+    let rows = findings.masked.iter().map(MaskedRow::of);
+    let title = "Deduplication with header fields set to zero";
+    sampled(MaskedRow::table("masked", title, rows))
+}
 
 pub fn fields(findings: &Findings) -> Table {
-    let costs = &findings.field_costs;
-    let ratios = costs.iter().flat_map(|c| [c.dedup_ratio_without, c.dedup_ratio_only]);
-    let sampled = ratios.into_iter().any(|ratio| !ratio.is_exact());
-    let columns = if sampled { FIELDS } else { &FIELDS[..4] };
-    let mut table = Table::new("fields", "", columns);
-    for cost in costs {
-        let mut row = vec![
-            Value::from(cost.field.name()),
-            cost.called.as_str().into(),
-            ratio(Some(cost.dedup_ratio_without)),
-            ratio(Some(cost.dedup_ratio_only)),
-        ];
-        row.extend(ends(Some(cost.dedup_ratio_without)));
-        row.extend(ends(Some(cost.dedup_ratio_only)));
-        row.truncate(columns.len());
-        table.push(row);
+    let rows = findings.field_costs.iter().map(FieldRow::of);
+    sampled(FieldRow::table("fields", "", rows))
+}
+
+pub fn runs(findings: &Findings, names: &[String]) -> Table {
+    let block_bytes = findings.model.block_bytes.into();
+    let rows = findings.runs.iter().map(|run| RunRow::of(run, block_bytes, names));
+    RunRow::table("runs", "The longest copies of consecutive blocks", rows)
+}
+
+pub fn shifts(findings: &Findings, names: &[String]) -> Table {
+    let rows = findings.shifts.iter().map(|shift| ShiftRow::of(shift, names));
+    ShiftRow::table("shifts", "Copies that are not aligned to 4K blocks", rows)
+}
+
+pub fn strips(findings: &Findings, names: &[String]) -> Table {
+    let rows = findings.strips.iter().flat_map(|strip| StripRow::of(strip, names));
+    StripRow::table("strips", "Kinds of blocks along each file", rows).on_page(CHARTED_MAX)
+}
+
+/// Lists the pairs of files that share contents, those that share most first.
+pub fn shared(findings: &Findings, names: &[String]) -> Table {
+    let matrix = &findings.matrix;
+    let mut rows = Vec::new();
+    for (row, (&file, contents)) in matrix.files.iter().zip(&matrix.contents).enumerate() {
+        for (&other, &contents) in matrix.files.iter().zip(contents).skip(row + 1) {
+            if contents > 0.0 {
+                let (file, other) = (words::of(names, file), words::of(names, other));
+                rows.push(SharedRow { file, other, contents });
+            }
+        }
     }
-    table
+    rows.sort_by(|a, b| b.contents.total_cmp(&a.contents));
+    SharedRow::table("shared", "Contents that two files share", rows).on_page(CHARTED_MAX)
 }
-
-const RUNS: &[Heading] = &[
-    text("copy", "copy", "The file that repeats another or itself."),
-    bytes("start_bytes", "begins at", "Where in it."),
-    count("blocks", "blocks", "Blocks of the model in a row."),
-    bytes("bytes", "bytes", "The same in bytes."),
-    text("original", "original", "The file that was read first."),
-    bytes("original_start_bytes", "begins at", "Where in it."),
-];
-
-pub fn runs(findings: &Findings, scanned: &Scanned) -> Table {
-    let block_bytes = u64::from(findings.model.block_bytes);
-    let name = |file| words::name(scanned, file, NAME_WIDTH);
-    let row = |run: &Run| {
-        let [start, bytes, original] =
-            [run.start, run.blocks, run.original_start].map(|blocks| blocks * block_bytes);
-        row![name(run.file), start, run.blocks, bytes, name(run.original), original]
-    };
-    let title = "The longest copies of consecutive blocks";
-    Table::new("runs", title, RUNS).with(findings.runs.iter().map(row))
-}
-
-const SHIFTS: &[Heading] = &[
-    text("copy", "copy", "The file that contains unaligned data of another."),
-    count("shift_bytes", "shifted by bytes", "Distance between the bytes in the two files."),
-    bytes("bytes", "bytes that match", "Bytes that both contain."),
-    share("part_of_copy", "part of the copy", "The same, as a part of the copy."),
-    text("original", "original", "The file that was read first."),
-];
-
-pub fn shifts(findings: &Findings, scanned: &Scanned) -> Table {
-    let title = "Copies that are not aligned to 4K blocks";
-    let name = |file| words::name(scanned, file, NAME_WIDTH);
-    let row = |shift: &Shift| {
-        let it = &shift.displacement;
-        let moved = it.shift_bytes as f64;
-        row![name(it.copy), moved, shift.bytes, shift.part_of_copy, name(it.original)]
-    };
-    Table::new("shifts", title, SHIFTS).with(findings.shifts.iter().map(row))
-}
-
-const OCCURRENCES: &[Heading] = &[
-    text("times", "occurrences of a content", "Range."),
-    count("contents", "contents", "Contents that occur this often."),
-    count("blocks", "blocks", "Blocks with these contents."),
-];
 
 pub fn occurrences(findings: &Findings) -> Table {
-    let row = |it: &Occurrences| row![times(it), it.contents.round(), it.blocks.round()];
-    let title = "How often contents occur";
-    Table::new("occurrences", title, OCCURRENCES).with(findings.occurrences.iter().map(row))
+    let rows = findings.occurrences.iter().map(OccurrenceRow::of);
+    OccurrenceRow::table("occurrences", "How often contents occur", rows)
 }
-
-/// Formats a range as in `3–4`.
-pub fn times(occurrences: &Occurrences) -> String {
-    if occurrences.from == occurrences.to {
-        return occurrences.from.to_string();
-    }
-    format!("{}–{}", occurrences.from, occurrences.to)
-}
-
-const FILES: &[Heading] = &[
-    text("path", "file", "Its path."),
-    bytes("bytes", "bytes", "Bytes counted."),
-    bytes("hole_bytes", "holes", "Bytes that are not allocated, counted as zeros."),
-    text("format", "pages of", "The database whose page format was recognised."),
-    text("state", "state", "Whether it was read completely."),
-];
 
 /// Lists all files; those that the figures do not cover as they should come first.
-pub fn files(scanned: &Scanned) -> Table {
-    let mut table = Table::new("files", "Files", FILES);
-    let mut files: Vec<_> = scanned.files.iter().collect();
-    files.sort_by_key(|file| !file.state.is_partial());
-    for file in files.iter().take(FILES_MAX) {
-        table.push(row![
-            file.path.as_str(),
-            file.bytes,
-            file.hole_bytes,
-            file.format.clone().unwrap_or_default(),
-            words::state(&file.state)
-        ]);
-    }
-    if files.len() > FILES_MAX {
-        let (some, all) = (thousands(FILES_MAX as i64), thousands(files.len() as i64));
-        table.notes.push(format!("{some} of {all} files; --json lists all"));
-    }
-    table
+pub fn files(findings: &Findings, scanned: &Scanned, names: &[String]) -> Table {
+    let strips = findings.strips.iter().map(|strip| (strip.file as usize, strip.blocks));
+    let blocks: HashMap<usize, u64> = strips.collect();
+    let matrix = findings.matrix.files.iter().zip(&findings.matrix.contents).enumerate();
+    // A file shares all of its contents with itself.
+    let contents: HashMap<usize, f64> =
+        matrix.map(|(row, (file, contents))| (*file as usize, contents[row])).collect();
+    let rows = ordered(scanned).into_iter().map(|(index, file)| FileRow {
+        blocks: blocks.get(&index).copied(),
+        contents: contents.get(&index).copied(),
+        ..FileRow::of(file, &names[index])
+    });
+    FileRow::table("files", "Files", rows).on_page(FILES_MAX)
 }
 
-const SKIPPED: &[Heading] =
-    &[text("path", "path", "What was not scanned."), text("why", "why", "The reason.")];
+/// Returns the files in the order of the table, with their indexes.
+pub fn ordered(scanned: &Scanned) -> Vec<(usize, &ScannedFile)> {
+    let mut files: Vec<_> = scanned.files.iter().enumerate().collect();
+    files.sort_by_key(|(_, file)| !file.state.is_partial());
+    files
+}
 
 pub fn skipped(scanned: &Scanned) -> Table {
-    let row = |skipped: &Skipped| row![&skipped.path, &skipped.why];
-    Table::new("skipped", "Skipped", SKIPPED).with(scanned.skipped.iter().map(row))
+    SkippedRow::table("skipped", "Skipped", scanned.skipped.iter().map(SkippedRow::of))
 }

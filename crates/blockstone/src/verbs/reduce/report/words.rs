@@ -1,15 +1,20 @@
 //! Short descriptions of a scan.
 
+use std::collections::HashSet;
+
 use blockstone_base::units::{Bytes, counted, thousands};
 use blockstone_reduce::counter::Strip;
 use blockstone_reduce::estimate::Interval;
-use blockstone_reduce::findings::{FieldCost, Findings, GridFigures};
+use blockstone_reduce::findings::{FieldCost, Findings, GridFigures, Occurrences};
 use blockstone_reduce::grid::Grid;
 use blockstone_reduce::page::{Field, Rows};
 use blockstone_reduce::scanned::{FileState, Scanned, ScannedFile};
 use blockstone_reduce::sets::FileId;
 
 use blockstone_report::{block_size, percent, to_one as ratio};
+
+/// Name of a file that the scan does not list.
+const UNKNOWN: &str = "?";
 
 /// Describes what was scanned: the one file, or the number of files and their directory.
 pub fn subject(scanned: &Scanned) -> String {
@@ -104,15 +109,39 @@ pub fn state(state: &FileState) -> String {
 /// Returns the name of a file among the others: its path without the directory common to all, with
 /// its beginning cut off if it is longer than `width`.
 pub fn name(scanned: &Scanned, file: FileId, width: usize) -> String {
-    let Some(file) = scanned.files.get(file as usize) else { return "?".to_owned() };
-    let common = common_directory(scanned);
-    let rest = file.path.strip_prefix(common).unwrap_or(&file.path).trim_start_matches('/');
+    let Some(file) = scanned.files.get(file as usize) else { return UNKNOWN.to_owned() };
+    let rest = relative(&file.path, common_directory(scanned));
     let length = rest.chars().count();
     if length <= width {
         return rest.to_owned();
     }
     let tail: String = rest.chars().skip(length + 1 - width).collect();
     format!("…{tail}")
+}
+
+/// Returns a path without the directory that all have in common.
+fn relative<'a>(path: &'a str, common: &str) -> &'a str {
+    match common {
+        "" => path,
+        common => path.strip_prefix(common).unwrap_or(path).trim_start_matches('/'),
+    }
+}
+
+/// Returns the names of all files in full. They differ: files of several machines may have the same
+/// path.
+pub fn all_names(scanned: &Scanned) -> Vec<String> {
+    let common = common_directory(scanned);
+    let mut taken = HashSet::new();
+    let name = |(index, file): (usize, &ScannedFile)| {
+        let name = relative(&file.path, common).to_owned();
+        if taken.insert(name.clone()) { name } else { format!("{name} #{index}") }
+    };
+    scanned.files.iter().enumerate().map(name).collect()
+}
+
+/// Returns the name of a file among those of all.
+pub fn of(names: &[String], file: FileId) -> String {
+    names.get(file as usize).map_or(UNKNOWN, String::as_str).to_owned()
 }
 
 /// Returns the names of many files, for the axis of a chart.
@@ -136,6 +165,14 @@ pub fn grid(grid: Grid) -> String {
         0 => block,
         offset => format!("{block}, offset {}", block_size(offset.into())),
     }
+}
+
+/// Formats a range as in `3–4`.
+pub fn times(occurrences: &Occurrences) -> String {
+    if occurrences.from == occurrences.to {
+        return occurrences.from.to_string();
+    }
+    format!("{}–{}", occurrences.from, occurrences.to)
 }
 
 /// Returns the four kinds of blocks as shares of all: zero, unique, same-file, cross-file.
@@ -245,7 +282,12 @@ fn loading(findings: &Findings) -> Option<String> {
     ))
 }
 
-/// Returns the directory that all paths have in common; empty if there is none.
+/// Returns the directory that all paths have in common.
+pub fn directory(scanned: &Scanned) -> Option<&str> {
+    Some(common_directory(scanned)).filter(|directory| !directory.is_empty())
+}
+
+/// Returns the same directory, or an empty text.
 fn common_directory(scanned: &Scanned) -> &str {
     let mut paths = scanned.files.iter().map(|file| file.path.as_str());
     let Some(first) = paths.next() else { return "" };
@@ -295,6 +337,9 @@ mod tests {
         assert_eq!((subject(&one), name(&one, 0, 9)), ("/d/one".to_owned(), "one".to_owned()));
         assert_eq!(subject(&scanned(&["a", "/b"])), "2 files");
         assert_eq!(subject(&Scanned::default()), "no files");
+        assert_eq!(all_names(&some), ["1/2", "12/2", "1/3"]);
+        assert_eq!(all_names(&scanned(&["/d/a", "/d/a"])), ["a", "a #1"]);
+        assert_eq!(all_names(&scanned(&["a", "/a"])), ["a", "/a"]);
     }
 
     #[test]
@@ -302,7 +347,7 @@ mod tests {
         assert_eq!((ratio(4.0), ratio(1234.5)), ("4.00:1".to_owned(), "1,235:1".to_owned()));
         assert_eq!(ratio(f64::INFINITY), "–");
         assert_eq!(certainty(&Interval::exact(2.0)), "counted exactly");
-        let wide = Interval { value: 2.0, low: 1.9, high: 2.125 };
+        let wide = Interval { value: 2.0, low: 1.9, high: 2.125, samples: 9 };
         assert_eq!(certainty(&wide), "99 %: 1.90–2.12");
     }
 }

@@ -4,20 +4,23 @@
 use std::collections::BTreeSet;
 
 use blockstone_base::Estimate;
-use blockstone_base::column::Unmeasured;
-use blockstone_base::row;
-use blockstone_base::table::{
-    Heading, Measure, Merge, Table, bytes, column, count, flow, happened, ratio, share, text, time,
-};
+use blockstone_base::table::{Measure, Row, Rows as _, Table, happened};
 use blockstone_base::units::{counted, format_ns, three_digits};
 use blockstone_figures::compare::Outcome;
-use blockstone_judge::run::{Noise, NoiseEffect, Scan, ScanEffect, ScanPoint, ScanSpread, Waited};
+use blockstone_judge::run::{
+    Noise, NoiseEffect, Scan, ScanEffect, ScanPoint, ScanSpread, ScanUnmeasured, ScanWait,
+};
 use blockstone_report::chart::{Axis, Chart, Color, Form, Level, Point};
 use blockstone_report::format::{block_size, optional};
 use blockstone_report::{Card, Detail, Section};
 use blockstone_workload::noise::NoiseMode;
 
+use super::rows::{
+    NoiseRow, ScanCountRow, ScanEffectRow, ScanRow, ScanSpreadRow, StatementRow, StatementWaitRow,
+    UnmeasuredRow, WritersRow,
+};
 use super::tables::measure;
+use crate::recorded::identity::reason;
 
 fn sessions(count: u32) -> String {
     counted(count.into(), "session")
@@ -88,15 +91,6 @@ fn of_statements(scan: &Scan) -> [Section; 3] {
         format!("{size}{from} → {to} sessions: {}× the MB/s", optional(ratio, |ratio| ratio))
     };
     let spreads = Some(spreads_in_words(scan)).filter(|text| !text.is_empty());
-    let reasons = scan.points.iter().find_map(|point| point.statements.as_ref());
-    let reasons = reasons.into_iter().flat_map(|statements| &statements.unmeasured);
-    let reasons = reasons.map(|one| {
-        let (Unmeasured::Off(why)
-        | Unmeasured::NotInVersion(why)
-        | Unmeasured::NotPermitted(why)
-        | Unmeasured::NoEvidence(why)) = &one.why;
-        format!("{}: {why}", one.what)
-    });
     [
         Section::new("scan", "Scans by a statement").about(about).with([statements(scan)]),
         Section::new("scan-in-words", "")
@@ -104,177 +98,141 @@ fn of_statements(scan: &Scan) -> [Section; 3] {
             .with(scan.effects.iter().map(more).chain(spreads)),
         Section::page("scan-in-detail", "Scans in detail")
             .with([throughput(scan)])
-            .with([waits(scan), self::spreads(scan)])
-            .with(reasons),
+            .with([waits(scan), counts(scan), effects(scan), self::spreads(scan)])
+            .with([unmeasured(scan)]),
     ]
 }
-
-const STATEMENTS: &[Heading] = &[
-    count("multiblock", "blocks", "Most blocks per read, where the database has a setting."),
-    count("parallel", "sessions", "Sessions that scan."),
-    count("mb_per_s", "MB/s", "Decimal megabytes a second that the database read."),
-    count("rows_per_s", "rows/s", "Rows a second."),
-    time("cpu_ns_per_row", "CPU/row", "Processor time of the database for each row."),
-    share("read_wait_ratio", "waiting", "Share of the statements' time in waits for reads."),
-    flow("device_bytes_per_s", "device", "Bytes a second that the device read."),
-    bytes("device_read_bytes_mean", "a read", "Mean size of a read of the device."),
-    time("device_read_ns_mean", "takes", "Mean time of a read of the device."),
-];
 
 fn statements(scan: &Scan) -> Table {
     let row = |point: &ScanPoint| {
         let statements = point.statements.as_ref()?;
-        let cells = row![
-            happened(point.multiblock),
-            point.parallel,
-            point.mb_per_s,
-            statements.rows_per_s.map(|rate| rate.value),
-            statements.cpu_ns_per_row.map(|time| time.value),
-            statements.read_wait_ratio(),
-            statements.device_mb_per_s.map(|rate| rate.value * 1e6),
-            statements.device_read_bytes_mean,
-            statements.device_read_ns_mean
-        ];
-        Some(cells.condemned_by(&point.condemned_by))
+        let cells = StatementRow {
+            multiblock: happened(point.multiblock),
+            parallel: point.parallel,
+            mb_per_s: point.mb_per_s,
+            rows_per_s: statements.rows_per_s,
+            cpu_ns_per_row: statements.cpu_ns_per_row,
+            read_wait_ratio: statements.read_wait_ratio(),
+            device_bytes_per_s: statements.device_mb_per_s.map(|rate| rate.scaled(1e6)),
+            device_read_bytes_mean: statements.device_read_bytes_mean,
+            device_read_ns_mean: statements.device_read_ns_mean,
+        };
+        Some(Row::from(cells).condemned_by(&point.condemned_by))
     };
     let rows = scan.points.iter().filter_map(row);
-    let mut table = Table::new("scan", "Scans by a statement", STATEMENTS).with(rows);
+    let mut table = Table::new("scan", "Scans by a statement", StatementRow::COLUMNS).with(rows);
     table.notes.push(
         "MB/s includes what the page cache answered; the device columns count the reads of all \
          processes."
             .to_owned(),
     );
+    table.notes.extend(without_rate(scan));
     table
 }
 
-const STATEMENT_WAITS: &[Heading] = &[
-    text("point", "point", "The point of the matrix."),
-    text("event", "wait", "Its name in the database."),
-    text("class", "class", "Its class."),
-    time("time_ns", "time", "Time of all sessions in it."),
-    share("db_time_ratio", "of the time", "Share of the time of the statements."),
-];
+fn without_rate(scan: &Scan) -> Option<String> {
+    let labels = scan.without_rate.join(", ");
+    let note = format!("No rate for {labels}: a counter was read too rarely (--run-time).");
+    (!labels.is_empty()).then_some(note)
+}
 
 fn waits(scan: &Scan) -> Table {
     let of = |point: &ScanPoint| {
         let waits = point.statements.iter().flat_map(|statements| &statements.waits);
-        let row = |wait: &blockstone_judge::run::ScanWait| {
-            row![
-                point.label.as_str(),
-                wait.event.as_str(),
-                wait.class,
-                wait.time_ns,
-                wait.db_time_ratio
-            ]
+        let row = |wait: &ScanWait| StatementWaitRow {
+            point: point.label.clone(),
+            event: wait.event.clone(),
+            class: wait.class,
+            time_ns: wait.time_ns,
+            db_time_ratio: wait.db_time_ratio,
         };
         waits.map(row).collect::<Vec<_>>()
     };
-    let title = "What the sessions waited for";
-    Table::new("scan-waits", title, STATEMENT_WAITS).with(scan.points.iter().flat_map(of))
+    let rows = scan.points.iter().flat_map(of);
+    StatementWaitRow::table("scan-waits", "What the sessions waited for", rows)
 }
 
-const POINTS: &[Heading] = &[
-    count("multiblock", "blocks", "Blocks per read."),
-    count("parallel", "sessions", "Sessions that share the scan."),
-    count("mb_per_s", "MB/s", "Decimal megabytes read a second."),
-    count("iops", "reads/s", "Reads a second."),
-    time("io_ns_mean", "mean", "Mean of every read."),
-    time("io_ns_p50", "p50", "Half of the reads take no longer."),
-    time("io_ns_p99", "p99", "99 % of the reads take no longer."),
-    count("waits_per_s", "waits/s", "Direct path read waits a second."),
-    share("waits_ratio", "÷ reads", "Waits ÷ reads."),
-    time("wait_ns_mean", "wait", "Mean wait, as a database reports it."),
-    share("wait_mean_ratio", "÷ mean", "Mean wait ÷ mean read."),
-];
+fn unmeasured(scan: &Scan) -> Table {
+    let statements = scan.points.iter().find_map(|point| point.statements.as_ref());
+    let all = statements.into_iter().flat_map(|statements| &statements.unmeasured);
+    let row =
+        |one: &ScanUnmeasured| UnmeasuredRow { what: one.what.clone(), why: reason(&one.why) };
+    UnmeasuredRow::table("scan-unmeasured", "What was not measured", all.map(row))
+}
 
 fn points(scan: &Scan) -> Table {
     let row = |point: &ScanPoint| {
         let waits = point.waits.as_ref();
         let a_second = 1e9 / point.window_ns.max(1) as f64;
-        let cells = row![
-            point.multiblock,
-            point.parallel,
-            point.mb_per_s,
-            point.iops.map(|it| it.value),
-            point.io_ns_mean.map(|it| it.value),
-            point.io_ns_p50.map(Estimate::without_interval),
-            point.io_ns_p99.map(Estimate::without_interval),
-            waits.map(|waits| waits.count as f64 * a_second),
-            waits.map(|waits| waits.count_ratio),
-            happened(waits.and_then(|waits| waits.ns_mean)),
-            happened(waits.and_then(|waits| waits.mean_ratio))
-        ];
-        cells.condemned_by(&point.condemned_by)
+        let cells = ScanRow {
+            multiblock: point.multiblock,
+            parallel: point.parallel,
+            mb_per_s: point.mb_per_s,
+            iops: point.iops,
+            io_ns_mean: point.io_ns_mean,
+            io_ns_p50: point.io_ns_p50,
+            io_ns_p99: point.io_ns_p99,
+            waits_per_s: waits.map(|waits| waits.count as f64 * a_second),
+            waits_ratio: waits.map(|waits| waits.count_ratio),
+            wait_ns_mean: happened(waits.and_then(|waits| waits.ns_mean)),
+            wait_mean_ratio: happened(waits.and_then(|waits| waits.mean_ratio)),
+        };
+        Row::from(cells).condemned_by(&point.condemned_by)
     };
     let title = "Scans past the buffer cache";
-    let mut table = Table::new("scan", title, POINTS).with(scan.points.iter().map(row));
+    let mut table = Table::new("scan", title, ScanRow::COLUMNS).with(scan.points.iter().map(row));
     table.notes.push(
         "Columns up to p99 describe the reads; columns from waits/s on, the waits (direct path \
          read) that a database would report for them: only the reads that a session had to wait \
          for, and only the time it waited."
             .to_owned(),
     );
+    table.notes.extend(without_rate(scan));
     table
 }
-
-const COUNTS: &[Heading] = &[
-    count("multiblock", "blocks", "Blocks per read."),
-    count("parallel", "sessions", "Sessions that share the scan."),
-    count("iops", "reads/s", "Reads a second, with the interval."),
-    count("ios", "reads", "Reads in the window."),
-    count("outstanding", "outstanding", "Average number of reads in flight."),
-    count("waits", "waits", "Direct path read waits in the window."),
-    time("wait_ns_p99", "p99 wait", "99 % of the waits are no longer."),
-    share("wait_time_ratio", "wait time ÷ read time", "Time of all waits ÷ time of all reads."),
-];
 
 fn counts(scan: &Scan) -> Table {
     let row = |point: &ScanPoint| {
         let waits = point.waits.as_ref();
-        let p99 = happened(waits.and_then(|waits: &Waited| waits.ns_p99));
-        let reads = (point.iops, point.ios, point.outstanding);
-        let cells = row![
-            point.multiblock,
-            point.parallel,
-            reads.0,
-            reads.1,
-            reads.2,
-            waits.map(|waits| waits.count),
-            p99,
-            waits.map(|waits| waits.time_ratio)
-        ];
-        cells.condemned_by(&point.condemned_by)
+        let statements = point.statements.as_ref();
+        let cells = ScanCountRow {
+            multiblock: point.multiblock,
+            parallel: point.parallel,
+            point: point.label.clone(),
+            read_bytes: point.read_bytes,
+            slots: point.slots.map(u64::from),
+            window_ns: point.window_ns,
+            stop: point.stop.words(),
+            ios: point.ios,
+            io_ns: point.io_ns,
+            outstanding: point.outstanding,
+            waits: waits.map(|waits| waits.count),
+            wait_ns: waits.map(|waits| waits.time_ns),
+            wait_ns_p50: happened(waits.and_then(|waits| waits.ns_p50)),
+            wait_ns_p99: happened(waits.and_then(|waits| waits.ns_p99)),
+            wait_time_ratio: waits.map(|waits| waits.time_ratio),
+            statements: statements.map(|statements| statements.count),
+            read_bytes_mean: statements.and_then(|statements| statements.read_bytes_mean),
+        };
+        Row::from(cells).condemned_by(&point.condemned_by)
     };
-    Table::new("scan-counts", "Reads and waits in numbers", COUNTS)
-        .with(scan.points.iter().map(row))
+    let rows = scan.points.iter().map(row);
+    Table::new("scan-counts", "Reads and waits in numbers", ScanCountRow::COLUMNS).with(rows)
 }
-
-const EFFECTS: &[Heading] = &[
-    count("multiblock", "blocks", "Blocks per read."),
-    count("from_parallel", "from sessions", "Sessions before."),
-    count("to_parallel", "to sessions", "Sessions after."),
-    ratio("mb_per_s_ratio", "MB/s", "Throughput."),
-    ratio("io_ns_mean_ratio", "mean of a read", "Mean of every read."),
-    ratio("waits_ratio", "waits", "Waits for each byte."),
-    ratio("wait_ns_mean_ratio", "mean wait", "Mean wait."),
-    ratio("wait_time_ratio", "wait time", "Wait time for each byte."),
-];
 
 fn effects(scan: &Scan) -> Table {
     let title = "The same bytes with more sessions: after ÷ before";
-    let row = |effect: &ScanEffect| {
-        row![
-            effect.multiblock,
-            effect.from_parallel,
-            effect.to_parallel,
-            happened(effect.mb_per_s),
-            happened(effect.io_ns_mean),
-            happened(effect.waits),
-            happened(effect.wait_ns_mean),
-            happened(effect.wait_time)
-        ]
+    let row = |effect: &ScanEffect| ScanEffectRow {
+        multiblock: effect.multiblock,
+        from_parallel: effect.from_parallel,
+        to_parallel: effect.to_parallel,
+        mb_per_s_ratio: happened(effect.mb_per_s),
+        io_ns_mean_ratio: happened(effect.io_ns_mean),
+        waits_ratio: happened(effect.waits),
+        wait_ns_mean_ratio: happened(effect.wait_ns_mean),
+        wait_time_ratio: happened(effect.wait_time),
     };
-    Table::new("scan-effects", title, EFFECTS).with(scan.effects.iter().map(row))
+    ScanEffectRow::table("scan-effects", title, scan.effects.iter().map(row))
 }
 
 fn effect_in_words(effect: &ScanEffect) -> String {
@@ -295,18 +253,15 @@ fn effect_in_words(effect: &ScanEffect) -> String {
     )
 }
 
-const SPREADS: &[Heading] = &[
-    count("parallel", "sessions", "Sessions that share the scan."),
-    count("fastest_multiblock", "fastest", "Blocks of the fastest read."),
-    count("slowest_multiblock", "slowest", "Blocks of the slowest read."),
-    ratio("ratio", "fastest ÷ slowest", "Throughput of the fastest ÷ that of the slowest."),
-];
-
 fn spreads(scan: &Scan) -> Table {
-    let row =
-        |it: &ScanSpread| row![it.parallel, it.fastest_multiblock, it.slowest_multiblock, it.ratio];
-    let title = "Differences between read sizes";
-    let mut table = Table::new("scan-spreads", title, SPREADS).with(scan.spreads.iter().map(row));
+    let row = |it: &ScanSpread| ScanSpreadRow {
+        parallel: it.parallel,
+        fastest_multiblock: it.fastest_multiblock,
+        slowest_multiblock: it.slowest_multiblock,
+        ratio: it.ratio,
+    };
+    let rows = scan.spreads.iter().map(row);
+    let mut table = ScanSpreadRow::table("scan-spreads", "Differences between read sizes", rows);
     table.notes.push(
         "Intervals of the fastest and the slowest of several (Tukey's studentized range). Where \
          one includes 1, no difference between read sizes is established."
@@ -376,34 +331,30 @@ fn latencies(scan: &Scan) -> Chart {
 }
 
 /// Compares the same sessions without and with noise.
-pub fn noise(noise: &Noise) -> [Section; 2] {
+pub fn noise(noise: &Noise) -> [Section; 3] {
     let about = "The same sessions in two windows: alone, then beside noise writers. Each writer \
                  loops over its own area with one write after the other. All other sections \
                  describe the first window.";
     [
         Section::new("noise", "Effect of noise on the sessions").about(about).with([effect(noise)]),
-        Section::page("noise-in-detail", "The noise writers")
-            .with([shares(noise)])
-            .with([writers(noise)]),
+        Section::page("noise-chart", "Noisy against quiet").with([shares(noise)]),
+        Section::page("noise-in-detail", "The noise writers").with([writers(noise)]),
     ]
 }
 
-const NOISE: &[Heading] = &[
-    text("figure", "figure", "A figure of the sessions."),
-    column("quiet", "quiet", Measure::OfRow, Merge::Never, "Without noise."),
-    column("noisy", "noisy", Measure::OfRow, Merge::Never, "With noise."),
-    share("ratio", "noisy ÷ quiet", "With ÷ without noise."),
-    text("outcome", "", "Whether the difference is established."),
-    text("unit", "unit", "The figure's unit."),
-];
-
 fn effect(noise: &Noise) -> Table {
-    let mut table = Table::new("noise", "Effect of noise on the sessions", NOISE);
+    let title = "Effect of noise on the sessions";
+    let mut table = Table::new("noise", title, NoiseRow::COLUMNS);
     for row in &noise.effect {
-        let outcome = row.outcome.short();
-        let unit = if row.unit == "ns" { "" } else { &row.unit };
-        let cells = row![&row.title, row.quiet, row.noisy, happened(row.ratio), outcome, unit];
-        table.push(cells.of(measure(&row.unit)).condemned_by(&row.condemned_by));
+        let cells = NoiseRow {
+            figure: row.title.clone(),
+            quiet: row.quiet,
+            noisy: row.noisy,
+            ratio: happened(row.ratio),
+            outcome: row.outcome.short(),
+            of: if row.unit == "ns" { String::new() } else { row.unit.clone() },
+        };
+        table.push(Row::from(cells).of(measure(&row.unit)).condemned_by(&row.condemned_by));
     }
     table.notes.push(format!("{}. What follows is the window without it.", in_words(noise)));
     table
@@ -437,40 +388,32 @@ pub fn mode(noise: &Noise) -> &'static str {
     mode.map_or("", |mode| mode.words())
 }
 
-const WRITERS: &[Heading] = &[
-    count("writers", "writers", "Number of noise writers."),
-    bytes("write_bytes", "write", "Bytes of each write."),
-    flow("bytes_per_s", "together", "Bytes a second of all writers."),
-    count("iops", "writes/s", "Their writes a second."),
-    time("latency_ns_mean", "mean", "Mean latency of a write."),
-    time("latency_ns_p50", "p50", "Half of the writes take no longer."),
-    time("latency_ns_p99", "p99", "99 % of the writes take no longer."),
-];
-
 pub fn writers(noise: &Noise) -> Table {
     let latency = noise.latency.as_ref();
-    let rate = happened(noise.mb_per_s.map(|rate| rate.scaled(1e6)));
-    let row = row![
-        noise.writers,
-        noise.write_bytes,
-        rate,
-        happened(noise.iops),
-        happened(latency.map(|it| it.ns_mean)),
-        happened(latency.and_then(|it| it.ns_p50)),
-        happened(latency.and_then(|it| it.ns_p99))
-    ];
-    Table::new("noise-writers", "The noise writers", WRITERS).with([row]).record()
+    let row = WritersRow {
+        writers: noise.writers,
+        mode: noise.mode,
+        write_bytes: noise.write_bytes,
+        bytes_per_s: happened(noise.mb_per_s.map(|rate| rate.scaled(1e6))),
+        iops: happened(noise.iops),
+        writes: happened(latency.map(|it| it.count)),
+        latency_ns_mean: happened(latency.map(|it| it.ns_mean)),
+        latency_ns_p50: happened(latency.and_then(|it| it.ns_p50)),
+        latency_ns_p99: happened(latency.and_then(|it| it.ns_p99)),
+        window_ns: noise.window_ns,
+    };
+    WritersRow::table("noise-writers", "The noise writers", [row]).record()
 }
 
 /// Chart of every figure with noise as a share of that without.
-fn shares(noise: &Noise) -> Chart {
+pub fn shares(noise: &Noise) -> Chart {
     let rows: Vec<(&NoiseEffect, Estimate)> =
         noise.effect.iter().filter_map(|row| Some((row, row.ratio?))).collect();
     let names = rows.iter().map(|(row, _)| row.title.clone()).collect();
     let y = Axis::new("noisy ÷ quiet", Measure::Share);
     let x = Axis::names("", names);
     let mut chart = Chart::new("noisy-against-quiet", "Noisy against quiet", x, y)
-        .about("100 % is the window without noise; whiskers are the 95 % intervals.")
+        .about("100 % is the figure without noise; whiskers are the 95 % intervals.")
         .wide(360);
     chart.levels.push(Level { y: 1.0, name: "quiet".to_owned() });
     let kinds = [
@@ -532,8 +475,9 @@ mod tests {
     fn without_a_choice_of_sizes_throughput_is_drawn_by_sessions() {
         let drawn = |points: &[(Option<u64>, u32)]| {
             let points = points.iter().map(|&(multiblock, parallel)| point(multiblock, parallel));
-            let (effects, spreads) = (Vec::new(), Vec::new());
-            let chart = throughput(&Scan { points: points.collect(), effects, spreads });
+            let (effects, spreads, without_rate) = Default::default();
+            let scan = Scan { points: points.collect(), effects, spreads, without_rate };
+            let chart = throughput(&scan);
             let places = chart.layers.iter().map(|layer| match &layer.form {
                 Form::Line { points, .. } => points.iter().map(|point| point.x).collect(),
                 _ => Vec::new(),

@@ -1,16 +1,20 @@
 //! Report of a grid of runs: a line for each combination of settings.
 
-use blockstone_base::units::counted;
-use std::collections::{BTreeMap, BTreeSet};
+mod earlier;
+
+use std::collections::BTreeSet;
 
 use blockstone_base::Estimate;
+use blockstone_base::rows;
 use blockstone_base::table::{
-    Heading, Measure, Merge, Row, Table, Text, Value, column, happened, text, unmerged,
+    Heading, Measure, Merge, Row, Rows as _, Table, Text, Value, column, happened, text, unmerged,
 };
-use blockstone_judge::grid::{Cell, CellFigure, FIGURES, Grid};
+use blockstone_base::units::counted;
+use blockstone_judge::grid::{Axis as GridAxis, Cell, CellFigure, FIGURES, Grid};
 use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
 use blockstone_report::render::json;
-use blockstone_report::{Headline, Report, Section};
+use blockstone_report::render::json::schema::Tables;
+use blockstone_report::{Detail, Headline, Report, Section};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -24,40 +28,26 @@ const DRAWN: [&str; 5] = [
     "commits_per_s",
 ];
 
-/// JSON document of a grid.
-#[derive(Serialize, JsonSchema)]
-pub struct GridDocument<'a> {
-    grid: &'a Grid,
-    /// The combinations again, with settings and figures by name.
-    cells: Vec<NamedCell<'a>>,
-}
-
-/// A combination of settings.
-#[derive(Serialize, JsonSchema)]
-struct NamedCell<'a> {
-    /// Names of the varied settings with their values.
-    settings: BTreeMap<&'a str, &'a str>,
-    /// Medians of the runs that completed, by name; condemned figures are not included.
-    summary: BTreeMap<&'static str, f64>,
-}
-
-impl<'a> GridDocument<'a> {
-    fn of(grid: &'a Grid) -> Self {
-        let settings = |cell: &'a Cell| {
-            let pairs = grid.axes.iter().zip(&cell.values);
-            pairs.map(|(axis, value)| (axis.name.as_str(), value.as_str())).collect()
-        };
-        let summary = |cell: &Cell| {
-            let sound = cell.figures.iter().filter(|figure| figure.condemned_by.is_empty());
-            sound.map(|figure| (figure.name, figure.value)).collect()
-        };
-        let named = |cell| NamedCell { settings: settings(cell), summary: summary(cell) };
-        Self { grid, cells: grid.cells.iter().map(named).collect() }
+rows! {
+    /// Combinations that were not measured as often as asked.
+    pub struct MissedRow {
+        /// Varied settings and their values.
+        settings: String = text("settings").answer(),
+        /// Why the target cannot run it, or why a run did not complete.
+        why: String = text("why").prose(),
     }
 }
 
-/// Names of the tables.
-pub const TABLES: &[&str] = &["grid", "against-first"];
+/// Tables, of which the columns follow the varied settings except in the last.
+pub const TABLES: &[Tables] =
+    &[&[("grid", &[]), ("against-first", &[]), ("missed", MissedRow::COLUMNS)]];
+
+/// Keys of the document besides its tables.
+#[derive(Serialize, JsonSchema)]
+pub struct Objects<'a> {
+    /// Settings that varied.
+    axes: &'a [GridAxis],
+}
 
 /// Returns the report of a grid whose recordings are in `dir`.
 pub fn report(grid: &Grid, dir: &str) -> Report {
@@ -65,14 +55,16 @@ pub fn report(grid: &Grid, dir: &str) -> Report {
         grid.axes.iter().map(|axis| format!("{}={}", axis.name, axis.values.join(","))).collect();
     let failed = grid.cells.iter().flat_map(|cell| &cell.failed);
     let charts = DRAWN.iter().filter_map(|name| chart(grid, name));
-    let sections = vec![
+    let mut sections = vec![
         Section::new("grid", "All combinations").with([table(grid)]),
         Section::of("against-first", against_first(grid)),
+        Section::of("missed", missed(grid)).detail(Detail::Page),
         Section::page("grid-charts", "Charts of all combinations").with(charts),
     ];
+    sections.retain(|section| !section.blocks.is_empty());
     Report {
         verb: "grid".into(),
-        version: 1,
+        version: 2,
         headline: Headline {
             subject: axes.join(" "),
             text: counted(grid.cells.len() as u64, "combination"),
@@ -82,7 +74,8 @@ pub fn report(grid: &Grid, dir: &str) -> Report {
         sections,
         partial: !grid.trustworthy(),
         recording: dir.to_owned(),
-        document: json::keys(GridDocument::of(grid)),
+        document: json::keys(Objects { axes: &grid.axes }),
+        first: json::keys(earlier::GridDocument::of(grid)),
         ..Report::default()
     }
 }
@@ -114,7 +107,7 @@ fn table(grid: &Grid) -> Table {
         Heading::new(*name, figure.title.clone(), measure(&figure.unit), doc)
     });
     let columns: Vec<Heading> = axes.chain(figures).collect();
-    let runs = text("runs", "runs", "Completed runs.");
+    let runs = unmerged("runs", "runs", Measure::Count, "Completed runs.");
     let columns: Vec<Heading> = columns.into_iter().chain([runs]).collect();
     let mut table = Table::new("grid", "All combinations", columns);
     for cell in &grid.cells {
@@ -123,7 +116,7 @@ fn table(grid: &Grid) -> Table {
         };
         let values = cell.values.iter().map(|value| Value::from(value.as_str()));
         let mut cells: Vec<Value> = values.chain(shown.iter().map(figure)).collect();
-        cells.push(cell.complete.to_string().into());
+        cells.push(Value::from(cell.complete as u64));
         let condemned = || cell.figures.iter().filter(|figure| !figure.condemned_by.is_empty());
         let rules: BTreeSet<&String> =
             condemned().flat_map(|figure| &figure.condemned_by).collect();
@@ -133,10 +126,7 @@ fn table(grid: &Grid) -> Table {
     }
     table.notes.extend(grid.cells.iter().filter_map(|cell| {
         let why = cell.impossible.as_ref()?;
-        let pairs = grid.axes.iter().zip(&cell.values);
-        let settings: Vec<String> =
-            pairs.map(|(axis, value)| format!("{}={value}", axis.name)).collect();
-        Some(format!("{}: not possible: {why}", settings.join(" ")))
+        Some(format!("{}: not possible: {why}", settings(grid, cell)))
     }));
     table.notes.push(
         "Medians of the repeats, which were interleaved; the interval reaches from the least to \
@@ -144,6 +134,21 @@ fn table(grid: &Grid) -> Table {
             .to_owned(),
     );
     table
+}
+
+/// Returns the settings of a combination as `name=value name=value`.
+fn settings(grid: &Grid, cell: &Cell) -> String {
+    let pairs = grid.axes.iter().zip(&cell.values);
+    let pairs: Vec<String> = pairs.map(|(axis, value)| format!("{}={value}", axis.name)).collect();
+    pairs.join(" ")
+}
+
+fn missed(grid: &Grid) -> Table {
+    let rows = grid.cells.iter().flat_map(|cell| {
+        let reasons = cell.impossible.iter().chain(&cell.failed);
+        reasons.map(|why| MissedRow { settings: settings(grid, cell), why: why.clone() })
+    });
+    MissedRow::table("missed", "Combinations that were not measured as often as asked", rows)
 }
 
 /// Table of the outcome of every figure compared with the first combination.

@@ -11,7 +11,8 @@ use crate::layers;
 /// Views in the order in which they are shown.
 pub const VIEWS: &[&str] = &["load", "top-events", "wait-classes", "io-by-role", "disks", "host"];
 
-/// Returns the sections and their tables over time, for the phases after the load.
+/// Returns the sections and their tables over time, for the phases after the load. Their headings
+/// tell them from the sections of the window.
 pub fn layers(recording: &Recording, history: &History) -> (Vec<Section>, Timeline) {
     let phases = &recording.manifest.phases;
     let measured = || phases.iter().filter(|phase| phase.group != Group::Load);
@@ -27,7 +28,8 @@ pub fn layers(recording: &Recording, history: &History) -> (Vec<Section>, Timeli
     let sections = tables.into_iter().filter(|(_, table)| !table.rows.is_empty());
     let section = |(view, table): (&View, Table)| {
         let id = format!("layer-{}", view.name);
-        Section::new(id, view.title).about(view.doc).detail(Detail::Page).with([table])
+        let heading = format!("{}, warm-up included", view.title);
+        Section::new(id, heading).about(view.doc).detail(Detail::Page).with([table])
     };
     (sections.map(section).collect(), timeline)
 }

@@ -9,7 +9,10 @@ use blockstone_size::need::Need;
 use super::super::Sized;
 
 /// Charts the share of the time for which the need is at least a given rate.
-pub fn durations(sized: &Sized, need: &Need) -> Chart {
+pub fn durations(sized: &Sized, need: &Need) -> Option<Chart> {
+    if need.durations.len() < 2 {
+        return None;
+    }
     let all: f64 = need.durations.iter().map(|it| it.1).sum();
     let mut passed = 0.0;
     let mut points = Vec::with_capacity(need.durations.len());
@@ -24,10 +27,10 @@ pub fn durations(sized: &Sized, need: &Need) -> Chart {
          for.",
     );
     let chart = chart.layer("IOPS", Color::Series(0), Form::line(points));
-    match sized.hardware_iops() {
+    Some(match sized.hardware_iops() {
         Some(iops) => chart.level(iops, sized.named()),
         None => chart,
-    }
+    })
 }
 
 /// Charts the hours of the week, darker for a larger need.

@@ -3,6 +3,7 @@
 use blockstone_base::database::LOAD_STATEMENT;
 use blockstone_base::table::{Measure, Rows as _, Table, happened};
 use blockstone_figures::History;
+use blockstone_report::percent;
 use blockstone_size::consolidation::Consolidation;
 use blockstone_size::hardware::Answer;
 use blockstone_size::hardware::cpu::Choice;
@@ -11,9 +12,10 @@ use blockstone_size::need::Need;
 use blockstone_size::{Observation, Snapshot};
 
 use super::super::Sized;
+use super::super::hardware::CURRENT_UTILISATION;
 use super::super::rows::{
-    CeilingRow, ChangeRow, CoreRow, HourRow, NeedRow, OF_STORAGE, PartRow, PeakRow, SourceRow,
-    StatementRow,
+    CeilingRow, ChangeRow, CoreRow, CurrentRow, HourRow, NeedRow, OF_STORAGE, PartRow, PeakRow,
+    SourceRow, StatementRow,
 };
 
 /// Number of intervals with the largest load that are listed, and of statements of each.
@@ -42,6 +44,22 @@ pub fn need(sized: &Sized) -> Table {
 pub fn held(name: &'static str, answer: &Answer) -> Table {
     let title = format!("Ceilings of {} × {}", answer.units, answer.unit);
     Table { title: title.into(), ..CeilingRow::table(name, "", CeilingRow::of(answer)) }
+}
+
+/// The need on each unit that can be had today.
+pub fn current(answers: &[Answer]) -> Table {
+    let rows = answers.iter().filter_map(|answer| {
+        let binding = answer.binding()?;
+        Some(CurrentRow {
+            unit: answer.unit.clone(),
+            units: answer.units,
+            ceiling: binding.name.clone(),
+            utilisation: binding.utilisation,
+        })
+    });
+    let share = percent(CURRENT_UTILISATION);
+    let title = format!("Units that can be had today, at {share}");
+    Table { title: title.into(), ..CurrentRow::table("current", "", rows) }
 }
 
 pub fn cores(choices: &[Choice]) -> Table {

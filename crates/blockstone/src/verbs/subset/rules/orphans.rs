@@ -6,7 +6,7 @@ use blockstone_base::verdict::Weight;
 
 use super::SubsetFindings;
 
-/// Most keys that the evidence names.
+/// Maximum number of keys that the evidence names.
 const NAMED: usize = 5;
 
 const ABOUT: About = About {

@@ -17,6 +17,8 @@ use crate::verbs::trace::input::Input;
 use crate::verbs::trace::rows::{SideBucketRow, SideRow, SideSpentRow, one_line};
 use crate::verbs::trace::{earlier, words};
 
+use super::charts::{self, Sides};
+
 const ROWS_MAX: usize = 500;
 
 /// Declares the table of something in both traces.
@@ -32,17 +34,17 @@ macro_rules! compared {
                 a_ns: Value = time("A"),
                 /// Time in the second.
                 b_ns: Value = time("B"),
-                /// Of times.
+                /// Difference of the times.
                 difference_ns: f64 = time("B − A"),
-                /// Of times.
+                /// Quotient of the times.
                 ratio: Value = ratio("B ÷ A"),
                 /// In the first.
                 a_calls: Value = total(concat!($calls, " A"), Measure::Count),
                 /// In the second.
                 b_calls: Value = total(concat!($calls, " B"), Measure::Count),
-                /// Of one in the first.
+                /// Mean time of one in the first trace.
                 a_ns_mean: Value = time("mean A"),
-                /// Of one in the second.
+                /// Mean time of one in the second trace.
                 b_ns_mean: Value = time("mean B"),
                 $(
                     /// Its beginning.
@@ -117,6 +119,9 @@ pub fn report(a: &Input, b: &Input, names: &[String; 2]) -> Report {
     });
     let buckets = both.map(|(side, trace, _)| SideBucketRow::all(&trace.components, side));
     let (spent, buckets) = (spent.into_iter().flatten(), buckets.into_iter().flatten());
+    let compared = by_component(&a.trace, &b.trace);
+    let chart = charts::against(&compared);
+    let components = components(compared);
     let warnings: Vec<String> = a.warnings.iter().chain(&b.warnings).cloned().collect();
     Report {
         verb: "trace-against".into(),
@@ -128,7 +133,8 @@ pub fn report(a: &Input, b: &Input, names: &[String; 2]) -> Report {
         warnings,
         sections: vec![
             Section::of("sides", SideRow::table("sides", "Traces", sides)),
-            Section::of("components", components(&a.trace, &b.trace)),
+            Section::of("components", components),
+            Section::page("components-chart", "Response time in A and in B").with([chart]),
             Section::of("statements", statements(&a.trace, &b.trace)),
             Section::page("profiles", "Components and histograms").with([
                 SideSpentRow::table("profiles", "Components", spent),
@@ -142,10 +148,8 @@ pub fn report(a: &Input, b: &Input, names: &[String; 2]) -> Report {
     }
 }
 
-/// Time and calls on each side; `None` if that side has none.
-type Sides = [Option<(f64, f64)>; 2];
-
-fn components(a: &Trace, b: &Trace) -> Table {
+/// Components of both traces, those that took longest first.
+fn by_component(a: &Trace, b: &Trace) -> Vec<(String, Sides)> {
     let spent = |spent: &Spent| (spent.ns, spent.calls);
     let mut all: BTreeMap<&Component, Sides> = BTreeMap::new();
     for (side, trace) in [a, b].into_iter().enumerate() {
@@ -156,6 +160,10 @@ fn components(a: &Trace, b: &Trace) -> Table {
     let mut rows: Vec<(String, Sides)> =
         all.into_iter().map(|(component, sides)| (words::component(component), sides)).collect();
     rows.sort_by(|a, b| most(&b.1).total_cmp(&most(&a.1)));
+    rows
+}
+
+fn components(rows: Vec<(String, Sides)>) -> Table {
     let rows = rows.into_iter().map(|(name, sides)| ComparedRow::of(name, sides));
     ComparedRow::table("components", "Components", rows)
 }

@@ -7,7 +7,10 @@ use blockstone_trace::{Component, Histogram, Trace};
 
 use crate::verbs::trace::words;
 
-/// Most components that a chart has room for.
+/// Time and calls on each side; `None` if that side has none.
+pub type Sides = [Option<(f64, f64)>; 2];
+
+/// Maximum number of components that a chart has room for.
 const COMPONENTS_MAX: usize = 6;
 const EVENTS_MAX: usize = 3;
 
@@ -26,6 +29,21 @@ pub fn profile(trace: &Trace) -> Chart {
         chart = chart.layer(name, color(component), Form::Bars { points, stacked: true });
     }
     chart
+}
+
+/// Charts the time of each component in both traces.
+pub fn against(components: &[(String, Sides)]) -> Chart {
+    let shown = &components[..components.len().min(COMPONENTS_MAX)];
+    let x = Axis::names("", shown.iter().map(|(name, _)| name.clone()).collect());
+    let y = Axis::new("time", Measure::Nanoseconds);
+    let chart = Chart::new("against-chart", "Response time in A and in B", x, y).wide(260);
+    let side = |side: usize| {
+        let ns = |(_, sides): &(String, Sides)| Some(sides[side].map_or(0.0, |(ns, _)| ns));
+        let points = shown.iter().enumerate();
+        let points = points.map(|(at, both)| Point::from((at as f64, ns(both)))).collect();
+        Form::Bars { points, stacked: false }
+    };
+    chart.layer("A", Color::Series(0), side(0)).layer("B", Color::Series(1), side(1))
 }
 
 fn color(component: &Component) -> Color {

@@ -18,7 +18,7 @@ use super::{Asked, has_waits};
 use crate::verbs::trace::what_if::Change;
 use crate::verbs::trace::words;
 
-/// Most row sources whose disk time is shown.
+/// Maximum number of row sources whose disk time is shown.
 const ROWS_MAX: usize = 50;
 const BYTES_PER_MIB: f64 = (1 << 20) as f64;
 /// Array sizes that are tried if none is requested.
@@ -151,17 +151,17 @@ rows! {
     pub(super) struct DeviceRow {
         /// The component or wait event.
         component: String = text("reads"),
-        /// Of reads; of blocks where reads are not counted.
+        /// Number of reads; of blocks where reads are not counted.
         reads: f64 = count("number"),
-        /// Of a read, in the mean.
+        /// Mean size of a read.
         bytes_mean: f64 = bytes("size"),
         /// A read in the trace, in the mean.
         read_ns_mean: f64 = time("took"),
         /// The load of the calibration that is nearest.
         load: String = text("device"),
-        /// Of the device's reads.
+        /// Median latency of the device's reads.
         device_ns_p50: f64 = time("median"),
-        /// Of the device's reads.
+        /// Mean latency of the device's reads.
         device_ns_mean: f64 = time("mean"),
         /// Mean of the trace ÷ mean of the device.
         of_device: Value = ratio("of it"),

@@ -17,7 +17,7 @@ use crate::verbs::trace::words;
 
 /// Rows of a table on the page.
 const ROWS_MAX: usize = 500;
-/// Most components whose histograms are shown side by side.
+/// Maximum number of components whose histograms are shown side by side.
 const EVENTS_MAX: usize = 5;
 
 /// Lists components, the longest first, and those that this log does not contain.
@@ -141,10 +141,11 @@ pub fn histogram(trace: &Trace) -> Table {
     let doc = "Calls that took less than this, and at least half of it.";
     let mut columns = vec![time("below_ns", "below", doc)];
     columns.extend(shown.iter().enumerate().map(|(at, (component, _))| {
-        let heading = short(&words::component(component), 24);
+        let name = words::component(component);
+        let doc = format!("Calls of {name}.");
         Heading {
             merge: Merge::Sum,
-            ..Heading::new(format!("calls_{at}"), heading, Measure::Count, "Calls.")
+            ..Heading::new(format!("calls_{at}"), short(&name, 32), Measure::Count, doc)
         }
     }));
     let mut table = Table::new("histogram", "Calls by time", columns);

@@ -1,5 +1,7 @@
 //! The layers of a chart as shapes, and the values they span.
 
+use blockstone_base::table::Measure;
+
 use super::super::ruler::Ruler;
 use super::super::shapes::{Ink, Look, Shapes};
 use super::{HEAT, HEATS, color};
@@ -14,8 +16,14 @@ const FAR: f64 = 4.0;
 /// Levels above the greatest value times this do not extend the axis, which would flatten the data.
 const NEAR: f64 = 3.0;
 
-/// Place, base and top of the points of a stacked layer.
-type Standing = Vec<(f64, f64, f64)>;
+/// A point that stands on those of the layers below.
+#[derive(Clone, Copy)]
+struct Standing {
+    x: f64,
+    base: f64,
+    /// Not a number for a gap.
+    top: f64,
+}
 
 pub struct Layers<'a, 'b> {
     pub chart: &'a Chart,
@@ -47,6 +55,12 @@ pub fn within(chart: &Chart) -> Chart {
         chart.y.scale = Scale::Log;
     }
     chart
+}
+
+/// Returns whether a chart counts things of which there are no parts.
+pub fn are_whole(chart: &Chart) -> bool {
+    let is_count = chart.y.measure == Measure::Count && chart.y.scale == Scale::Linear;
+    is_count && values(chart).any(|y| y >= 1.0) && values(chart).all(|y| y.fract() == 0.0)
 }
 
 fn values(chart: &Chart) -> impl Iterator<Item = f64> {
@@ -86,7 +100,7 @@ pub fn across(chart: &Chart) -> (f64, f64) {
 pub fn up(chart: &Chart) -> (f64, f64) {
     let mut values: Vec<f64> = cells(chart).flat_map(|cell| [cell.y.0, cell.y.1]).collect();
     let stood = stacked(chart);
-    values.extend(stood.iter().flatten().flatten().map(|(_, _, top)| *top));
+    values.extend(stood.iter().flatten().flatten().map(|it| it.top));
     values.extend(self::values(chart));
     let (_, highest) = ends(values.iter().copied(), &chart.y.scale);
     let intervals = chart.layers.iter().flat_map(|layer| layer.form.points());
@@ -114,11 +128,11 @@ fn ends(values: impl Iterator<Item = f64>, scale: &Scale) -> (f64, f64) {
 }
 
 /// Returns place, base and top of the points of each layer that stands on others.
-fn stacked(chart: &Chart) -> Vec<Option<Standing>> {
+fn stacked(chart: &Chart) -> Vec<Option<Vec<Standing>>> {
     let mut areas: Vec<(f64, f64)> = Vec::new();
     let mut bars: Vec<(f64, f64)> = Vec::new();
-    let stack = |tops: &mut Vec<(f64, f64)>, points: &[Point]| -> Standing {
-        let mut standing = Standing::new();
+    let stack = |tops: &mut Vec<(f64, f64)>, points: &[Point]| -> Vec<Standing> {
+        let mut standing = Vec::new();
         for point in points {
             let at = tops.partition_point(|(x, _)| *x < point.x);
             if tops.get(at).is_none_or(|(x, _)| *x > point.x) {
@@ -126,11 +140,11 @@ fn stacked(chart: &Chart) -> Vec<Option<Standing>> {
             }
             let base = tops[at].1;
             let Some(y) = point.y.filter(|y| y.is_finite()) else {
-                standing.push((point.x, base, f64::NAN));
+                standing.push(Standing { x: point.x, base, top: f64::NAN });
                 continue;
             };
             tops[at].1 = base + y;
-            standing.push((point.x, base, base + y));
+            standing.push(Standing { x: point.x, base, top: base + y });
         }
         standing
     };
@@ -171,8 +185,9 @@ impl Layers<'_, '_> {
                     self.bars(layer, points, standing, (0, 1));
                 }
                 (Form::Bars { points, .. }, None) => {
-                    let flat: Standing =
-                        points.iter().map(|p| (p.x, 0.0, p.y.unwrap_or(f64::NAN))).collect();
+                    let flat =
+                        |p: &Point| Standing { x: p.x, base: 0.0, top: p.y.unwrap_or(f64::NAN) };
+                    let flat: Vec<Standing> = points.iter().map(flat).collect();
                     self.bars(layer, points, &flat, (group, groups));
                     group += 1;
                 }
@@ -192,16 +207,16 @@ impl Layers<'_, '_> {
         }
     }
 
-    fn area_of(&mut self, layer: &Layer, standing: &[(f64, f64, f64)]) {
+    fn area_of(&mut self, layer: &Layer, standing: &[Standing]) {
         let ink = Look(color(layer.color), Ink::Fill, 1.0);
-        for run in standing.split(|(_, _, top)| top.is_nan()).filter(|run| !run.is_empty()) {
-            if let [(x, base, top)] = *run {
+        for run in standing.split(|it| it.top.is_nan()).filter(|run| !run.is_empty()) {
+            if let [Standing { x, base, top }] = *run {
                 let line = Look(color(layer.color), Ink::Line, 1.0);
                 self.shapes.line([(x, base), (x, top)], line);
                 continue;
             }
-            let top = run.iter().map(|(x, _, top)| (*x, *top));
-            let base = run.iter().rev().map(|(x, base, _)| (*x, *base));
+            let top = run.iter().map(|it| (it.x, it.top));
+            let base = run.iter().rev().map(|it| (it.x, it.base));
             self.shapes.polygon(top.chain(base), ink);
         }
     }
@@ -211,24 +226,24 @@ impl Layers<'_, '_> {
         &mut self,
         layer: &Layer,
         points: &[Point],
-        standing: &[(f64, f64, f64)],
+        standing: &[Standing],
         group: (usize, usize),
     ) {
         let log = self.chart.x.scale == Scale::Log;
         let width = gap(points, log) * BAR / group.1 as f64;
         let left = (group.0 as f64 - group.1 as f64 / 2.0) * width;
         let aside = |x: f64, by: f64| if log { x * 10_f64.powf(by) } else { x + by };
-        for (point, (x, base, top)) in points.iter().zip(standing) {
+        for (point, &Standing { x, base, top }) in points.iter().zip(standing) {
             if top.is_nan() {
                 continue;
             }
             // A bar on a logarithmic axis stands on the axis's lower end.
-            let base = if self.chart.y.scale == Scale::Log { self.y.low } else { *base };
-            let corners = [(aside(*x, left), base), (aside(*x, left + width * 0.96), *top)];
+            let base = if self.chart.y.scale == Scale::Log { self.y.low } else { base };
+            let corners = [(aside(x, left), base), (aside(x, left + width * 0.96), top)];
             let opacity = if point.condemned { 0.25 } else { 1.0 };
             let ink = Look(color(layer.color), Ink::Fill, opacity);
             self.shapes.rectangle(corners, ink);
-            self.whisker(aside(*x, left + width / 2.0), point, super::INK);
+            self.whisker(aside(x, left + width / 2.0), point, super::INK);
         }
     }
 

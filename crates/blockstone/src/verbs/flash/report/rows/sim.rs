@@ -79,17 +79,17 @@ rows! {
         device: &'static str = text(""),
         /// Pages programmed for the host ÷ all, at the end.
         host_share: f64 = share("programmed by host"),
-        /// Likewise those that garbage collection moved.
+        /// Pages programmed by garbage collection ÷ all, at the end.
         collected_share: f64 = share("collection"),
-        /// Likewise those that wear levelling moved.
+        /// Pages programmed by wear levelling ÷ all, at the end.
         levelled_share: f64 = share("wear levelling"),
-        /// Likewise those folded out of blocks of fast pages.
+        /// Pages folded out of blocks of fast pages ÷ all programmed pages, at the end.
         folded_share: f64 = share("folding"),
         /// Mean erases of a block over the whole run.
         erases_mean: f64 = count("erases per block"),
-        /// Of the block with the fewest.
+        /// Erases of the block with the fewest.
         erases_least: Option<u32> = count("least"),
-        /// Of the block with the most.
+        /// Erases of the block with the most.
         erases_most: Option<u32> = count("most"),
     }
 }
@@ -163,7 +163,7 @@ rows! {
         elapsed_ns: u64 = time("time"),
         /// Writes that waited to be admitted.
         throttled_writes: u64 = count("throttled writes"),
-        /// Those of them that still waited at the end.
+        /// Writes that still waited at the end.
         waiting_writes: u64 = count("still waiting"),
         /// Reads of pages that do not hold data; the controller answers them.
         unmapped_reads: u64 = count("unmapped reads"),
@@ -263,7 +263,7 @@ rows! {
 rows! {
     /// Lines of a trace that could not be read.
     pub struct BadLineRow {
-        /// Of the file, from 1.
+        /// Line of the file, counted from 1.
         line: u64 = count("line"),
         /// Why it could not be read.
         why: String = text("reason").prose(),

@@ -1,6 +1,8 @@
-//! Keys of the JSON document of `reduce`; the renderer adds schema, version and tables.
+//! The document of `reduce` in version 1, for scripts that were written for it. It will be removed
+//! with the next release.
 
 use blockstone_base::Verdict;
+use blockstone_base::table::{Heading, Measure, Table, Value};
 use blockstone_reduce::counter::{Run, Strip, StripBin};
 use blockstone_reduce::estimate::Interval;
 use blockstone_reduce::findings::{
@@ -9,15 +11,16 @@ use blockstone_reduce::findings::{
 use blockstone_reduce::model::Model;
 use blockstone_reduce::page::{Field, Rows};
 use blockstone_reduce::scanned::{FileState, Scanned, ScannedFile, Skipped};
-use schemars::JsonSchema;
+use blockstone_report::render::json;
+use blockstone_report::{Block, Report};
 use serde::{Serialize, Serializer};
 
-use super::words;
+use super::report::{tables, words};
 
 /// The keys of the document. Files are named once, under `files`; elsewhere a file is given by its
 /// index in that list.
-#[derive(Serialize, JsonSchema)]
-pub struct ReduceDocument<'a> {
+#[derive(Serialize)]
+struct ReduceDocument<'a> {
     tool_version: &'static str,
     summary: Summary,
     /// The model of an array that determines what is stored.
@@ -53,7 +56,7 @@ pub struct ReduceDocument<'a> {
 }
 
 /// The grid of the model's blocks.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 struct Summary {
     #[serde(flatten)]
     grid: Grid,
@@ -66,7 +69,7 @@ struct Summary {
 }
 
 /// All blocks = zero + unique + same-file + cross-file.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 struct Grid {
     /// Size of a block, in bytes.
     block_size: u32,
@@ -78,10 +81,8 @@ struct Grid {
     #[serde(flatten)]
     unique_blocks: UniqueBlocks<Number>,
     /// Blocks whose content occurs earlier in the same file; null if that is not known.
-    #[schemars(with = "Option<f64>")]
     same_file_duplicates: Number,
     /// First blocks in a file with a content that another file has; null if that is not known.
-    #[schemars(with = "Option<f64>")]
     cross_file_duplicates: Number,
     /// Share of the hash space that was kept; 1 is all of it.
     share: f64,
@@ -101,7 +102,7 @@ struct Grid {
     reduction: ReductionRatio,
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 struct UnderMask {
     /// Size of a block, in bytes.
     block_size: u32,
@@ -112,7 +113,7 @@ struct UnderMask {
     dedup: DedupRatio<f64>,
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 struct FieldCost<'a> {
     field: Field,
     /// Name of the fields in the page formats that occur.
@@ -124,7 +125,7 @@ struct FieldCost<'a> {
 }
 
 /// The model's blocks, split by whether their database ever used them.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 struct Usage {
     used_blocks: Number,
     zero_blocks: Number,
@@ -141,7 +142,7 @@ struct Usage {
 }
 
 /// Contents shared by each pair of files.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 struct Matrix<'a> {
     files: &'a [u32],
     /// Contents of the file of the row that the file of the column has too.
@@ -149,7 +150,7 @@ struct Matrix<'a> {
 }
 
 /// Contents that occur `from` to `to` times.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 struct Occurring {
     from: u32,
     to: u32,
@@ -157,7 +158,7 @@ struct Occurring {
     blocks: Number,
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 struct Bins {
     file: u32,
     blocks: u64,
@@ -171,7 +172,7 @@ struct Bins {
     zero: Vec<u32>,
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 struct Copied {
     blocks: u64,
     bytes: u64,
@@ -181,7 +182,7 @@ struct Copied {
     original_start_block: u64,
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 struct File<'a> {
     path: &'a str,
     /// Bytes counted.
@@ -197,7 +198,7 @@ struct File<'a> {
     why: Option<&'a str>,
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum State {
     Complete,
@@ -208,7 +209,7 @@ enum State {
     Unreadable,
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 struct Scan<'a> {
     elapsed_s: f64,
     cpu_s: f64,
@@ -226,7 +227,7 @@ struct Scan<'a> {
 /// A figure and both ends of its 99 % interval; all null if it is unknown.
 macro_rules! interval {
     ($($name:ident { $value:ident, $low:ident, $high:ident } $about:literal;)+) => {$(
-        #[derive(Serialize, JsonSchema)]
+        #[derive(Serialize)]
         #[allow(clippy::struct_field_names, reason = "fields are keys of the document")]
         struct $name<T = Option<f64>> {
             #[doc = $about]
@@ -267,7 +268,7 @@ interval! {
 }
 
 /// A count, written as a whole number, or an estimate, written with its fraction.
-#[derive(Clone, Copy, JsonSchema)]
+#[derive(Clone, Copy)]
 struct Number(f64);
 
 impl From<f64> for Number {
@@ -287,7 +288,96 @@ impl Serialize for Number {
     }
 }
 
-pub fn document<'a>(findings: &'a Findings, scanned: &'a Scanned) -> ReduceDocument<'a> {
+/// Gives the report the keys of version 1, and its tables the columns that they had.
+pub fn restore(report: &mut Report, findings: &Findings, scanned: &Scanned) {
+    report.first = json::keys(document(findings, scanned));
+    for block in report.sections.iter_mut().flat_map(|section| &mut section.blocks) {
+        if let Block::Table(table) = block {
+            restore_table(table, findings, scanned);
+            let cells = table.rows.iter_mut().flat_map(|row| &mut row.cells);
+            for cell in cells {
+                if let Value::Estimate(estimate) = cell {
+                    *cell = estimate.value.into();
+                }
+            }
+        }
+    }
+}
+
+fn restore_table(table: &mut Table, findings: &Findings, scanned: &Scanned) {
+    match &*table.name {
+        "grids" => add_ends(table, "reduction_ratio"),
+        "fields" if has_estimates(table) => {
+            add_ends(table, "dedup_ratio_without");
+            add_ends(table, "dedup_ratio_only");
+        }
+        "compression" => {
+            for (new, old) in COMPRESSION {
+                rename(table, new, old);
+            }
+            let all = findings.compression.first().map(|figures| figures.contents as f64);
+            add(table, "contents", |_| all.into());
+        }
+        "shifts" => rename(table, "copy_share", "part_of_copy"),
+        "occurrences" => {
+            add(table, "times", |row| words::times(&findings.occurrences[row]).into());
+        }
+        "files" => {
+            let files = tables::ordered(scanned);
+            add(table, "path", |row| files[row].1.path.as_str().into());
+            replace(table, "state", |row| words::state(&files[row].1.state).into());
+            replace(table, "format", |row| files[row].1.format.clone().unwrap_or_default().into());
+        }
+        _ => {}
+    }
+}
+
+/// Columns of ratios, by class.
+const COMPRESSION: [(&str, &str); 5] = [
+    ("ratio_all", "all"),
+    ("ratio_once", "occurs_once"),
+    ("ratio_same_file", "same_file"),
+    ("ratio_cross_file", "cross_file"),
+    ("ratio_never_used", "never_used"),
+];
+
+fn has_estimates(table: &Table) -> bool {
+    let mut cells = table.rows.iter().flat_map(|row| &row.cells);
+    cells.any(|cell| matches!(cell, Value::Estimate(_)))
+}
+
+/// Adds both ends of the intervals of a column, which are missing where it was counted exactly.
+fn add_ends(table: &mut Table, of: &str) {
+    let Some(column) = table.column(of) else { return };
+    let cells: Vec<Value> = table.rows.iter().map(|row| row.cells[column].clone()).collect();
+    for is_high in [false, true] {
+        let end = if is_high { "high" } else { "low" };
+        add(table, &format!("{of}_{end}"), |row| match &cells[row] {
+            Value::Estimate(estimate) if is_high => estimate.high.into(),
+            Value::Estimate(estimate) => estimate.low.into(),
+            _ => Value::default(),
+        });
+    }
+}
+
+fn add(table: &mut Table, key: &str, cell: impl Fn(usize) -> Value) {
+    let heading = Heading::new(key.to_owned(), "", Measure::Text, "");
+    table.columns.to_mut().push(heading);
+    table.rows.iter_mut().enumerate().for_each(|(row, cells)| cells.cells.push(cell(row)));
+}
+
+fn replace(table: &mut Table, key: &str, cell: impl Fn(usize) -> Value) {
+    let Some(column) = table.column(key) else { return };
+    table.rows.iter_mut().enumerate().for_each(|(row, cells)| cells.cells[column] = cell(row));
+}
+
+fn rename(table: &mut Table, new: &str, old: &'static str) {
+    if let Some(column) = table.column(new) {
+        table.columns.to_mut()[column].key = old.into();
+    }
+}
+
+fn document<'a>(findings: &'a Findings, scanned: &'a Scanned) -> ReduceDocument<'a> {
     let (bytes, stored_bytes) = words::in_and_stored(findings);
     let whole = scanned.is_whole();
     let row = |row: &Vec<f64>| row.iter().copied().map(Number).collect();

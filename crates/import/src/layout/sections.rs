@@ -3,7 +3,7 @@
 use crate::table::Table;
 
 #[derive(Debug)]
-pub struct Part {
+pub struct ReportSection {
     pub name: &'static str,
     /// Beginnings of the summary of its HTML table.
     html: &'static [&'static str],
@@ -11,66 +11,69 @@ pub struct Part {
     text: &'static [&'static str],
 }
 
-pub const IDENTITY: Part =
-    part("identity", &["This table displays database instance information"], &[]);
-pub const HOST: Part = part("host", &["This table displays host information"], &[]);
-pub const SNAPSHOTS: Part = part("snapshots", &["This table displays snapshot information"], &[]);
-pub const MEMORY: Part = part("memory", &["This table displays memory statistics"], &[]);
-pub const IO_PROFILE: Part = part("I/O profile", &["This table displays IO profile"], &[]);
-pub const TIME_MODEL: Part = part(
+pub const IDENTITY: ReportSection =
+    section("identity", &["This table displays database instance information"], &[]);
+pub const HOST: ReportSection = section("host", &["This table displays host information"], &[]);
+pub const SNAPSHOTS: ReportSection =
+    section("snapshots", &["This table displays snapshot information"], &[]);
+pub const MEMORY: ReportSection =
+    section("memory", &["This table displays memory statistics"], &[]);
+pub const IO_PROFILE: ReportSection =
+    section("I/O profile", &["This table displays IO profile"], &[]);
+pub const TIME_MODEL: ReportSection = section(
     "time model",
     &["This table displays different time model statistics"],
     &["Time Model Statistics", "Time Model System Stats"],
 );
-pub const OS: Part = part(
+pub const OS: ReportSection = section(
     "operating system",
     &["This table displays operating systems statistics"],
     &["Operating System Statistics", "OS Statistics"],
 );
-pub const WAITS: Part = part(
+pub const WAITS: ReportSection = section(
     "waits",
     &["This table displays foreground wait class statistics"],
     &["Foreground Wait Class", "Foreground Wait Events", "Wait Class", "Wait Events"],
 );
-pub const BACKGROUND_WAITS: Part =
-    part("waits of background processes", &[], &["Background Wait Events"]);
-pub const ACTIVITY: Part = part(
+pub const BACKGROUND_WAITS: ReportSection =
+    section("waits of background processes", &[], &["Background Wait Events"]);
+pub const ACTIVITY: ReportSection = section(
     "instance activity",
     &["This table displays Instance activity statistics"],
     &["Instance Activity Stats"],
 );
-pub const FUNCTION_IO: Part = part(
+pub const FUNCTION_IO: ReportSection = section(
     "I/O by function",
     &["This table displays the IO Statistics for different functions"],
     &["IOStat by Function summary", "IO Stat by Function - summary"],
 );
-pub const TABLESPACE_IO: Part = part(
+pub const TABLESPACE_IO: ReportSection = section(
     "I/O by tablespace",
     &["This table displays IO Statistics for different tablespaces"],
     &["Tablespace IO Stats", "Tablespace IO Summary"],
 );
 /// The summary of its HTML table may name another section.
-pub const ADVICE: Part = part(
+pub const ADVICE: ReportSection = section(
     "buffer pool advisory",
     &["This table displays MTTR advisory", "This table displays buffer pool advisory"],
     &["Buffer Pool Advisory"],
 );
-pub const STATEMENTS: Part =
-    part("top statements", &["This table displays top SQL by"], &["SQL ordered by*"]);
+pub const STATEMENTS: ReportSection =
+    section("top statements", &["This table displays top SQL by"], &["SQL ordered by*"]);
 /// Used in the report of a cluster.
-pub const GLOBAL_STATEMENTS: Part = part("top statements", &["SQL ordered by"], &[]);
-pub const STATEMENT_TEXTS: Part =
-    part("statement texts", &["This table displays the text of the SQL statements"], &[]);
+pub const GLOBAL_STATEMENTS: ReportSection = section("top statements", &["SQL ordered by"], &[]);
+pub const STATEMENT_TEXTS: ReportSection =
+    section("statement texts", &["This table displays the text of the SQL statements"], &[]);
 
-const fn part(
+const fn section(
     name: &'static str,
     html: &'static [&'static str],
     text: &'static [&'static str],
-) -> Part {
-    Part { name, html, text }
+) -> ReportSection {
+    ReportSection { name, html, text }
 }
 
-impl Part {
+impl ReportSection {
     pub fn is_html(&self, summary: &str) -> bool {
         self.html.iter().any(|begin| begins(summary, begin))
     }

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 
+use crate::failure::with_hint_of;
 use crate::instants::When;
 
 /// A recording, and optionally a range of its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct RecordingRange {
     /// The recording: its directory, its id, or `last`.
     pub run: String,
     /// Start of the range; `None` for the beginning of the recording.
@@ -17,7 +18,7 @@ pub struct Part {
     pub to: Option<When>,
 }
 
-impl Part {
+impl RecordingRange {
     /// The whole of a recording that is already open.
     pub const WHOLE: Self = Self { run: String::new(), from: None, to: None };
 
@@ -38,7 +39,10 @@ impl Part {
             "" => Ok(None),
             time => match time.parse() {
                 Ok(time) => Ok(Some(time)),
-                Err(error) => Err(anyhow!("read the time range {text}: {error}")),
+                Err(error) => {
+                    let what = format!("read the time range {text}: {error}");
+                    Err(with_hint_of(&error, what))
+                }
             },
         };
         Ok(Self { run: run.to_owned(), from: instant(from)?, to: instant(to)? })
@@ -62,14 +66,14 @@ mod tests {
 
     use super::*;
 
-    fn part(run: &str, from_s: Option<u64>, to_s: Option<u64>) -> Part {
+    fn part(run: &str, from_s: Option<u64>, to_s: Option<u64>) -> RecordingRange {
         let time = |s: u64| When::After(Nanos::millis(s * 1_000));
-        Part { run: run.to_owned(), from: from_s.map(time), to: to_s.map(time) }
+        RecordingRange { run: run.to_owned(), from: from_s.map(time), to: to_s.map(time) }
     }
 
     #[test]
     fn a_part_is_a_recording_and_two_times_either_of_which_may_be_left_out() {
-        let of = |text: &str| Part::of(text).unwrap();
+        let of = |text: &str| RecordingRange::of(text).unwrap();
         assert_eq!(of("no-such-run"), part("no-such-run", None, None));
         assert_eq!(of("night@10s..2m"), part("night", Some(10), Some(120)));
         assert_eq!(of("night@..2h"), part("night", None, Some(7_200)));
@@ -80,19 +84,20 @@ mod tests {
 
     #[test]
     fn a_part_may_be_named_by_the_clock() {
-        let Part { run, from, to } = Part::of("night@18:40..2026-11-24T18:45:10+01:00").unwrap();
+        let RecordingRange { run, from, to } =
+            RecordingRange::of("night@18:40..2026-11-24T18:45:10+01:00").unwrap();
         assert_eq!(run, "night");
         assert!(matches!(from, Some(When::Clock(_))) && matches!(to, Some(When::At(_))));
     }
 
     #[test]
     fn a_time_that_is_none_is_named() {
-        let error = Part::of("night@ten..2m").unwrap_err().to_string();
+        let error = crate::testing::told(&RecordingRange::of("night@ten..2m").unwrap_err());
         assert!(error.contains("night@ten..2m") && error.contains("hint:"), "{error}");
     }
 
     #[test]
     fn a_directory_of_this_name_is_a_whole_recording() {
-        assert_eq!(Part::of(".").unwrap(), part(".", None, None));
+        assert_eq!(RecordingRange::of(".").unwrap(), part(".", None, None));
     }
 }

@@ -18,9 +18,9 @@ pub struct Check {
     /// Adds its options and examples.
     pub options: fn(clap::Command) -> clap::Command,
     /// Runs the check as its options say.
-    pub run: fn(&ArgMatches, &Context, &mut Progress) -> Result<Part>,
+    pub run: fn(&ArgMatches, &Context, &mut Progress) -> Result<CheckAnswer>,
     /// Runs the part that takes seconds only, on this path.
-    pub quick: fn(&Path, &mut Progress) -> Result<Part>,
+    pub quick: fn(&Path, &mut Progress) -> Result<CheckAnswer>,
 }
 
 impl Check {
@@ -30,7 +30,7 @@ impl Check {
 }
 
 #[derive(Default)]
-pub struct Part {
+pub struct CheckAnswer {
     /// The path, process or server that was checked.
     pub subject: String,
     /// The answer as a sentence.
