@@ -272,6 +272,9 @@ pub fn declarations() -> clap::Command {
 }
 
 #[cfg(test)]
+mod documents;
+
+#[cfg(test)]
 mod tests {
     use blockstone_base::hint;
 

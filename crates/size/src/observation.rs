@@ -61,6 +61,9 @@ pub struct Levels {
 
 /// Maximum number of intervals of a history that does not define intervals itself.
 const SLICES: usize = 10_000;
+/// A run has ticks of 100 ms, in which a database writer sends what it collected in a second: the
+/// peaks of such intervals are not a need of the storage.
+const SHORTEST_NS: u64 = 1_000_000_000;
 
 /// Source of observations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +89,10 @@ pub fn observations(
     let whole = history.whole();
     let all: Vec<(u64, u64)> = whole.iter().map(|it| (it.from_ns, it.to_ns)).collect();
     let spans = if spans_ns.is_empty() { &all } else { spans_ns };
-    let slices = spans.iter().flat_map(|&(from, to)| history.interval(from, to).slices(SLICES));
+    let slices = spans.iter().flat_map(|&(from, to)| {
+        let seconds = to.saturating_sub(from).div_ceil(SHORTEST_NS).max(1) as usize;
+        history.interval(from, to).slices(seconds.min(SLICES))
+    });
     host::observations(&slices.collect::<Vec<_>>(), name)
 }
 

@@ -17,8 +17,8 @@ use prometheus_client::registry::Registry;
 
 /// Longer texts, such as statements, are not used as labels.
 const LABEL_BYTES: usize = 80;
-/// Columns whose texts may be paths of files, by probe.
-const PATH_COLUMNS: &[(&str, &str)] = &[("kernel_io", "file"), ("block", "beneath")];
+/// Columns whose texts may be paths of files, of any probe.
+const PATH_COLUMNS: &[&str] = &["file", "beneath"];
 /// Separator of the texts that make up the object of a row.
 const BETWEEN: &str = " | ";
 
@@ -81,25 +81,22 @@ impl Snapshot {
 }
 
 impl ProbeSnapshot {
-    /// Removes the column with paths, and sums the rows that are equal otherwise. The sums rise as
-    /// their parts do: what was counted for a file is never forgotten.
+    /// Removes the columns with paths, and paths from the objects, and sums the rows that are equal
+    /// otherwise. The sums rise as their parts do: what was counted for a file is never forgotten.
     fn without_paths(self) -> Self {
         let Self { mut info, rows } = self;
-        let of_paths = |column: &ColumnInfo| {
-            PATH_COLUMNS.contains(&(info.probe.as_str(), column.name.as_str()))
-        };
-        let Some(index) = info.columns.iter().position(of_paths) else {
-            return Self { info, rows };
-        };
-        info.columns.remove(index);
-        let mut sums = BTreeMap::<String, Vec<Cell>>::new();
-        for SnapshotRow { object, mut cells, .. } in rows {
-            let made_of_texts = object == joined(&cells);
-            if index < cells.len() {
-                cells.remove(index);
-            }
-            let object = if made_of_texts { joined(&cells) } else { object };
-            match sums.entry(object) {
+        let is_kept: Vec<bool> =
+            info.columns.iter().map(|it| !PATH_COLUMNS.contains(&it.name.as_str())).collect();
+        let mut kept = is_kept.iter();
+        info.columns.retain(|_| *kept.next().unwrap_or(&true));
+        let mut sums = BTreeMap::<(Option<String>, String, String), Vec<Cell>>::new();
+        for SnapshotRow { instance, object, mut cells } in rows {
+            let is_made_of_texts = object == joined(&cells);
+            let mut kept = is_kept.iter();
+            cells.retain(|_| *kept.next().unwrap_or(&true));
+            let texts = joined(&cells);
+            let object = if is_made_of_texts { texts.clone() } else { without_path(&object) };
+            match sums.entry((instance, object, texts)) {
                 Entry::Vacant(entry) => {
                     entry.insert(cells);
                 }
@@ -108,9 +105,15 @@ impl ProbeSnapshot {
                 }
             }
         }
-        let row = |(object, cells)| SnapshotRow { instance: None, object, cells };
+        let row = |((instance, object, _), cells)| SnapshotRow { instance, object, cells };
         Self { info, rows: sums.into_iter().map(row).collect() }
     }
+}
+
+/// Returns an object without those of its parts that are paths.
+fn without_path(object: &str) -> String {
+    let parts = object.split(BETWEEN).filter(|part| !part.starts_with('/'));
+    parts.collect::<Vec<_>>().join(BETWEEN)
 }
 
 fn joined(cells: &[Cell]) -> String {
@@ -207,8 +210,9 @@ fn labels(host: &str, info: &ProbeInfo, row: &SnapshotRow) -> Vec<(String, Strin
     let mut labels = vec![("host".to_owned(), host.to_owned())];
     // Prometheus itself sets `instance`, to the target of the scrape.
     labels.extend(row.instance.iter().map(|name| ("server".to_owned(), name.clone())));
-    if !row.object.is_empty() {
-        labels.push(("object".to_owned(), row.object.clone()));
+    // Texts that make up the object are labels of their own.
+    if !row.object.is_empty() && row.object != joined(&row.cells) {
+        labels.push((object_label(&info.probe).to_owned(), row.object.clone()));
     }
     for (column, cell) in info.columns.iter().zip(&row.cells) {
         if let Cell::Text(text) = cell
@@ -219,6 +223,15 @@ fn labels(host: &str, info: &ProbeInfo, row: &SnapshotRow) -> Vec<(String, Strin
         }
     }
     labels
+}
+
+/// Returns the label of a row's object, as dashboards of other exporters have it.
+fn object_label(probe: &str) -> &'static str {
+    match probe {
+        "block" | "disk" | "nvme" | "network" => "device",
+        "cpu" => "cpu",
+        _ => "object",
+    }
 }
 
 #[cfg(test)]
@@ -311,13 +324,14 @@ mod tests {
         row("lgwr", "/secret/a", Cell::Unmeasured);
         let text = |paths| text(Arc::new(Snapshot::last(&history, "db1", &[], paths))).unwrap();
         let hidden = text(Paths::Hidden);
-        let labels = r#"host="db1",object="dbwr | read",role="dbwr",operation="read""#;
+        let labels = r#"host="db1",role="dbwr",operation="read""#;
         for (name, value) in [("ios", 10), ("bytes", 70)] {
             let wanted = format!("blockstone_kernel_io_{name}_total{{{labels}}} {value}");
             assert!(hidden.contains(&wanted), "{wanted} is not in {hidden}");
         }
         assert!(!hidden.contains("secret") && hidden.matches("bytes_total{").count() == 1);
+        assert_eq!(without_path("postgres | /secret/a"), "postgres");
         let shown = text(Paths::Shown);
-        assert!(shown.contains(r#"object="dbwr | /secret/a | read",role="dbwr",file="/secret/a""#));
+        assert!(shown.contains(r#"role="dbwr",file="/secret/a",operation="read""#), "{shown}");
     }
 }

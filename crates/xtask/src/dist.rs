@@ -1,5 +1,5 @@
-//! `cargo xtask dist`: the release binary with its documents, as a tarball and a Debian package in
-//! target/dist.
+//! `cargo xtask dist`: the release binary with its documents, in target/dist: a tarball, packages
+//! for Debian and for RPM, an OCI image, a bill of materials and checksums.
 //!
 //! Equal inputs give equal archives: entries are sorted, belong to root, and have the time of the
 //! commit or `SOURCE_DATE_EPOCH`.
@@ -13,7 +13,11 @@ mod archive;
 mod deb;
 mod documents;
 mod elf;
+mod installed;
 mod licences;
+mod oci;
+mod rpm;
+mod sbom;
 mod tarball;
 
 use std::fmt::Write as _;
@@ -21,18 +25,35 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use blockstone_testkit::build;
 use flate2::Compression;
 use sha2::{Digest, Sha256};
 
 use self::archive::Style;
-use self::documents::Documents;
+use self::documents::{Documents, Pages};
 pub use self::documents::{command, man_pages};
 use crate::workspace::{output_of, root};
 
-/// Files of the workspace that go into the tarball as they are.
-const TEXTS: &[&str] = &["README.md", "LICENSE-MIT", "LICENSE-APACHE"];
+/// Files and folders of the workspace that every package contains as they are. Links between them
+/// lead to one another.
+const TEXTS: &[&str] = &[
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "ARCHITECTURE.md",
+    "HACKING.md",
+    "LICENSE-MIT",
+    "LICENSE-APACHE",
+    "docs",
+    "packaging",
+];
+const SUMMARY: &str = "Measure storage the way a database uses it";
+const DESCRIPTION: [&str; 2] = [
+    "Calibrates storage, runs database workloads on it, watches hosts and",
+    "databases, and reports which results to trust.",
+];
 
 /// Contents of the packages.
 struct Release {
@@ -41,9 +62,10 @@ struct Release {
     triple: String,
     binary: Vec<u8>,
     documents: Documents,
-    /// Contents of [`TEXTS`].
-    texts: Vec<(&'static str, Vec<u8>)>,
+    /// Contents of [`TEXTS`], by path.
+    texts: Pages,
     third_party: String,
+    bill_of_materials: String,
     style: Style,
 }
 
@@ -58,7 +80,14 @@ pub fn run() -> Result<ExitCode> {
     }
     fs::create_dir_all(&dir).with_context(|| format!("create {}", dir.display()))?;
     let mut sums = String::new();
-    for (name, content) in [tarball::package(&release)?, deb::package(&release)?] {
+    let packages = [
+        tarball::package(&release)?,
+        deb::package(&release)?,
+        rpm::package(&release)?,
+        oci::package(&release)?,
+        sbom::package(&release),
+    ];
+    for (name, content) in packages {
         write(&dir.join(&name), &content)?;
         sums.push_str(&checksum_line(&name, &content));
     }
@@ -77,17 +106,36 @@ impl Release {
         );
         let version = output_of(command(binary).arg("--version"))?;
         let version = version.trim().strip_prefix("blockstone ");
-        let text = |name: &&'static str| Ok((*name, read(&root().join(name))?));
+        let version = version.context("`blockstone --version` prints no version")?.to_owned();
+        let components = licences::components(&triple)?;
         Ok(Self {
-            version: version.context("`blockstone --version` prints no version")?.to_owned(),
             documents: Documents::printed_by(binary)?,
-            texts: TEXTS.iter().map(text).collect::<Result<_>>()?,
-            third_party: licences::third_party(&triple)?,
+            texts: texts()?,
+            third_party: licences::page(&components),
+            bill_of_materials: sbom::document(&version, style.mtime_s, &components)?,
+            version,
             binary: program,
             triple,
             style,
         })
     }
+}
+
+/// Reads [`TEXTS`].
+fn texts() -> Result<Pages> {
+    let mut texts = Pages::new();
+    let mut paths: Vec<String> = TEXTS.iter().map(|text| (*text).to_owned()).collect();
+    while let Some(path) = paths.pop() {
+        let found = root().join(&path);
+        if !found.is_dir() {
+            texts.insert(path, read(&found)?);
+            continue;
+        }
+        for entry in fs::read_dir(&found).with_context(|| format!("list {path}"))? {
+            paths.push(format!("{path}/{}", entry?.file_name().to_string_lossy()));
+        }
+    }
+    Ok(texts)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {
@@ -102,11 +150,24 @@ fn write(path: &Path, content: &[u8]) -> Result<()> {
 
 /// Returns a line as `sha256sum --check` reads it.
 fn checksum_line(name: &str, content: &[u8]) -> String {
-    let mut line = String::new();
+    format!("{}  {name}\n", sha256(content))
+}
+
+fn sha256(content: &[u8]) -> String {
+    let mut digest = String::new();
     for byte in Sha256::digest(content) {
-        let _ = write!(line, "{byte:02x}");
+        let _ = write!(digest, "{byte:02x}");
     }
-    line + "  " + name + "\n"
+    digest
+}
+
+/// Returns one of two names of the processor of a target: that of a 64-bit PC, that of 64-bit ARM.
+fn architecture(triple: &str, names: [&'static str; 2]) -> Result<&'static str> {
+    match triple.split('-').next() {
+        Some("x86_64") => Ok(names[0]),
+        Some("aarch64") => Ok(names[1]),
+        _ => bail!("no package is made for {triple}\nhint: add its processor in {}", file!()),
+    }
 }
 
 /// Returns the triple that `host-tuple` in .cargo/config.toml stands for.
@@ -131,6 +192,8 @@ fn mtime_s() -> Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tidy::documents::links as documents_that_lead_nowhere;
+    use crate::tidy::tree::{SourceFile, Tree};
     use blockstone_testkit::{ScratchDir, blockstone_binary, require};
 
     fn release() -> Release {
@@ -148,7 +211,7 @@ mod tests {
             (header.path().unwrap().display().to_string(), header.mode().unwrap())
         });
         let entries: Vec<_> = entries.collect();
-        let files = ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-LICENSES.txt"];
+        let files = ["README.md", "docs/size.md", "LICENSE-MIT", "THIRD-PARTY-LICENSES.txt"];
         let completions = ["blockstone.bash", "blockstone.elv", "blockstone.fish", "_blockstone"];
         let completions = completions.map(|file| format!("completions/{file}"));
         let files = files.iter().map(|file| (*file).to_owned()).chain(completions);
@@ -191,6 +254,21 @@ mod tests {
         assert_eq!(version, format!("blockstone {}\n", release.version));
         let page = fs::read(installed.join("usr/share/man/man1/blockstone.1.gz")).unwrap();
         assert_eq!(page[..2], [0x1f, 0x8b]);
+    }
+
+    #[test]
+    fn links_of_the_documents_lead_to_documents() {
+        let texts = texts().unwrap();
+        let is_page = |path: &str| Path::new(path).extension().is_some_and(|it| it == "md");
+        let pages = texts.iter().filter(|(path, _)| is_page(path));
+        let files = texts.iter().map(|(path, text)| {
+            let text = if is_page(path) { String::from_utf8_lossy(text) } else { "".into() };
+            SourceFile::new(path, text)
+        });
+        let tree = Tree { files: files.collect(), packages: Vec::new() };
+        assert!(pages.count() > 40);
+        let dead = documents_that_lead_nowhere(&tree);
+        assert!(dead.is_empty(), "{dead:#?}");
     }
 
     #[test]

@@ -7,6 +7,8 @@ use blockstone_testkit::Need;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use serde_json::{Map, Value, json};
 
+use crate::packages;
+
 /// An experiment as a registry lists it; `O` is the type of its options.
 #[derive(Debug)]
 pub struct Entry<O> {
@@ -27,9 +29,10 @@ pub fn names<O>(all: &'static [Entry<O>]) -> PossibleValuesParser {
 pub fn run<O>(all: &[Entry<O>], name: &str, options: &O, json: bool) -> Result<Results> {
     let entry = all.iter().find(|entry| entry.name == name);
     let entry = entry.with_context(|| format!("there is no experiment {name}"))?;
+    packages::all_of(entry.needs)?;
     for need in entry.needs {
         if let Capability::Degraded { why } = need.capability() {
-            bail!("it needs {}: {why}\nhint: `cargo xtask test` installs packages", need.name());
+            bail!("it needs {}: {why}", need.name());
         }
     }
     let results = (entry.run)(options)?;

@@ -22,6 +22,12 @@ pub fn provide(install: bool) -> Result<()> {
     postgres_versions(install)
 }
 
+/// Installs what these needs lack.
+pub fn all_of(needs: &[Need]) -> Result<()> {
+    debian(true, &|need| needs.contains(&need))?;
+    if needs.contains(&Need::PostgresVersions) { postgres_versions(true) } else { Ok(()) }
+}
+
 /// Provides an emulated machine. Its kernel and programs are unpacked, not installed.
 pub fn guest() -> Result<()> {
     debian(true, &|need| need == Need::Qemu)?;

@@ -2,12 +2,12 @@
 //! `file:line: what` with a hint; none of them changes anything.
 
 mod dependencies;
-mod documents;
+pub mod documents;
 mod hints;
 mod imports;
 pub mod script;
 mod sources;
-mod tree;
+pub mod tree;
 
 use std::fmt;
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ use anyhow::{Result, bail};
 use self::tree::Tree;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Finding {
+pub struct Finding {
     path: String,
     /// Counted from 1.
     line: usize,

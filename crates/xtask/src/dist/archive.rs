@@ -27,6 +27,14 @@ impl File {
     pub fn size(&self) -> usize {
         self.content.len()
     }
+
+    pub fn mode(&self) -> u32 {
+        self.mode
+    }
+
+    pub fn into_content(self) -> Vec<u8> {
+        self.content
+    }
 }
 
 /// Files by their path in the archive, without a leading slash.
@@ -40,9 +48,13 @@ pub struct Style {
 }
 
 impl Style {
-    /// Returns a compressed tar of `files` below `prefix`, which ends in a slash. Each folder has
-    /// an entry, because dpkg creates none on its own.
     pub fn tar_gz(self, files: &Files, prefix: &str) -> Result<Vec<u8>> {
+        self.gzip(&self.tar(files, prefix)?)
+    }
+
+    /// Returns a tar of `files` below `prefix`, which is empty or ends in a slash. Each folder has
+    /// an entry, because dpkg creates none on its own.
+    pub fn tar(self, files: &Files, prefix: &str) -> Result<Vec<u8>> {
         let mut entries: BTreeMap<String, Option<&File>> = BTreeMap::new();
         for (path, file) in files {
             let path = format!("{prefix}{path}");
@@ -57,7 +69,7 @@ impl Style {
             let content = file.map_or(&[][..], |file| &file.content);
             tar.append(&header, content).with_context(named)?;
         }
-        self.gzip(&tar.into_inner()?)
+        Ok(tar.into_inner()?)
     }
 
     fn header(self, path: &str, file: Option<&File>) -> Result<tar::Header> {

@@ -12,11 +12,13 @@ use crate::workspace::output_of;
 
 pub type Pages = BTreeMap<String, Vec<u8>>;
 
-/// A shell, the name of its script in the tarball, and where Debian's shell looks for it.
+/// A shell, the name of its script in the tarball, and where an installed shell looks for it.
 pub struct Shell {
     pub name: &'static str,
     pub file: &'static str,
     pub debian: Option<&'static str>,
+    /// Where Fedora's and SUSE's shells look for it.
+    pub fedora: Option<&'static str>,
 }
 
 pub const SHELLS: &[Shell] = &[
@@ -24,17 +26,20 @@ pub const SHELLS: &[Shell] = &[
         name: "bash",
         file: "blockstone.bash",
         debian: Some("usr/share/bash-completion/completions/blockstone"),
+        fedora: Some("usr/share/bash-completion/completions/blockstone"),
     },
-    Shell { name: "elvish", file: "blockstone.elv", debian: None },
+    Shell { name: "elvish", file: "blockstone.elv", debian: None, fedora: None },
     Shell {
         name: "fish",
         file: "blockstone.fish",
         debian: Some("usr/share/fish/vendor_completions.d/blockstone.fish"),
+        fedora: Some("usr/share/fish/vendor_completions.d/blockstone.fish"),
     },
     Shell {
         name: "zsh",
         file: "_blockstone",
         debian: Some("usr/share/zsh/vendor-completions/_blockstone"),
+        fedora: Some("usr/share/zsh/site-functions/_blockstone"),
     },
 ];
 

@@ -65,19 +65,20 @@ its licence only. The GNU C Library is linked under section 6 of its licence: th
 of this program is free, and can be linked with another version of that library.";
 
 /// A component that is linked into the binary.
-struct Component {
-    name: String,
+pub struct Component {
+    /// The name of a crate is followed by its version.
+    pub name: String,
     /// Usually an SPDX expression.
-    licence: String,
+    pub licence: String,
+    pub is_crate: bool,
     texts: Vec<String>,
 }
 
-/// Returns the list of all third-party components of the binary for `triple`, with their licence
-/// texts.
-pub fn third_party(triple: &str) -> Result<String> {
+/// Returns all third-party components of the binary for `triple`.
+pub fn components(triple: &str) -> Result<Vec<Component>> {
     let mut components = crates(triple)?;
     components.extend(runtime(triple)?);
-    Ok(page(&components))
+    Ok(components)
 }
 
 /// Returns the crates that the binary links. Procedural macros and build scripts run only at build
@@ -139,7 +140,7 @@ fn components_of(package: &Value) -> Result<Vec<Component>> {
         };
         let library = format!("{library}, bundled with {name}");
         let licence = (*licence).to_owned();
-        components.push(Component { name: library, licence, texts: vec![text] });
+        components.push(Component { name: library, licence, is_crate: false, texts: vec![text] });
     }
     let files = licence_files(dir, package["license_file"].as_str())?;
     let texts = files.iter().map(|file| read(file)).collect::<Result<Vec<_>>>()?;
@@ -148,7 +149,7 @@ fn components_of(package: &Value) -> Result<Vec<Component>> {
         None if texts.is_empty() => bail!("{name} has neither a licence text nor an expression"),
         None => "in its licence file".to_owned(),
     };
-    components.push(Component { name, licence, texts });
+    components.push(Component { name, licence, is_crate: true, texts });
     Ok(components)
 }
 
@@ -184,23 +185,26 @@ fn runtime(triple: &str) -> Result<[Component; 3]> {
         Component {
             name: format!("GNU C Library ({})", glibc.trim()),
             licence: "LGPL-2.1-or-later".to_owned(),
+            is_crate: false,
             texts: vec![LGPL.to_owned()],
         },
         Component {
             name: "GCC runtime library (libgcc)".to_owned(),
             licence: "GPL-3.0-or-later WITH GCC-exception-3.1".to_owned(),
+            is_crate: false,
             texts: Vec::new(),
         },
         Component {
             name: format!("Rust standard library ({})", rustc.trim()),
             licence: "MIT OR Apache-2.0".to_owned(),
+            is_crate: false,
             texts: Vec::new(),
         },
     ])
 }
 
 /// Lists all components, then each text once, after the names of the components that have it.
-fn page(components: &[Component]) -> String {
+pub fn page(components: &[Component]) -> String {
     let mut page = format!("Third-party components\n\n{ABOUT}\n\n");
     for Component { name, licence, .. } in components {
         let _ = writeln!(page, "- {name}: {licence}");
@@ -269,6 +273,7 @@ mod tests {
         let component = |name: &str, text: &str| Component {
             name: name.to_owned(),
             licence: "MIT".to_owned(),
+            is_crate: true,
             texts: vec![text.to_owned()],
         };
         let all = [
@@ -285,7 +290,7 @@ mod tests {
 
     #[test]
     fn what_is_linked_is_listed_and_what_runs_at_build_time_is_not() {
-        let page = third_party(&super::super::host_triple().unwrap()).unwrap();
+        let page = page(&components(&super::super::host_triple().unwrap()).unwrap());
         let listed = |start: &str| page.lines().any(|line| line.starts_with(start));
         for component in
             ["anyhow ", "SQLite, bundled", "Zstandard, bundled", "GNU C Library (glibc 2."]
@@ -301,7 +306,7 @@ mod tests {
     #[test]
     fn every_package_that_cargo_links_into_the_binary_is_listed_with_its_licence() {
         let triple = super::super::host_triple().unwrap();
-        let page = third_party(&triple).unwrap();
+        let page = page(&components(&triple).unwrap());
         let lines: BTreeSet<&str> = page.lines().collect();
         let mut tree = cargo(["tree", "--locked", "--package", "blockstone", "--target", &triple]);
         tree.args(["--edges", "normal,no-proc-macro", "--prefix", "none", "--no-dedupe"]);

@@ -17,7 +17,7 @@ fn files(release: &Release) -> Files {
         ("blockstone".to_owned(), File::program(&release.binary)),
         ("THIRD-PARTY-LICENSES.txt".to_owned(), File::data(release.third_party.as_str())),
     ]);
-    let texts = release.texts.iter().map(|(name, text)| ((*name).to_owned(), text));
+    let texts = release.texts.iter().map(|(path, text)| (path.clone(), text));
     let man = release.documents.man.iter().map(|(page, text)| (format!("man/{page}"), text));
     let schemas = release.documents.schemas.iter();
     let schemas = schemas.map(|(name, text)| (format!("schema/{name}"), text));

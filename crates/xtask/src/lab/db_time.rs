@@ -162,11 +162,10 @@ impl Prediction {
         // How many operations arrive is chance.
         let share = figure(&before, "operations_per_s")? / figure(&same, "operations_per_s")?;
         let active = figure(&same, "average_active_sessions")? * share;
-        Ok(Self {
-            name: pair.name,
-            throughput: Held::of(&predicted["throughput"], figure(&after, "operations_per_s")?)?,
-            db_time: Held::of(&predicted["db_time"], active)?,
-        })
+        let throughput = Held::of(&predicted["throughput"], figure(&after, "operations_per_s")?)?;
+        let db_time = Held::of(&predicted["db_time"], active)?;
+        eprintln!("{}: {:.2?} {:.3?}", pair.name, throughput.values(), db_time.values());
+        Ok(Self { name: pair.name, throughput, db_time })
     }
 
     fn point(&self) -> Point {

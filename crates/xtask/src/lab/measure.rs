@@ -12,9 +12,9 @@ use serde_json::Value;
 use super::Lab;
 use crate::workspace::line;
 
-/// Exit code of a run that finished but is not trustworthy. A run that finds the cap it is given
-/// says so, and that is not a failure.
-const NOT_TRUSTWORTHY: i32 = 3;
+/// Exit codes of commands that finished: `size` may answer no, and a run that finds the cap it is
+/// given says so.
+const FINISHED: [i32; 3] = [0, 1, 3];
 
 /// The built binary, and where it keeps recordings.
 #[derive(Debug)]
@@ -86,8 +86,8 @@ impl<'a> Product<'a> {
         let done = meanwhile(&child);
         let status = self.lab.interrupt.wait(&mut child)?;
         done?;
-        let judged = status.success() || status.code() == Some(NOT_TRUSTWORTHY);
-        ensure!(judged, "`{}` failed with {status}", line(command));
+        let is_finished = status.code().is_some_and(|code| FINISHED.contains(&code));
+        ensure!(is_finished, "`{}` failed with {status}", line(command));
         let text = std::fs::read(&path).with_context(|| format!("read {}", path.display()))?;
         serde_json::from_slice(&text).with_context(|| format!("understand {}", line(command)))
     }

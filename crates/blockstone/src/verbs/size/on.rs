@@ -144,8 +144,9 @@ fn driven(
         }
     }
     let headroom = ceiling.map(|it| it.scaled(1.0 / drive.rate_per_s));
-    // A rate that the storage cannot do for long may be reached for a while.
-    for load in &mut done {
+    // A rate that the storage cannot do for long may be reached for a while. The mean load has
+    // another mix than the ceiling.
+    for load in done.iter_mut().filter(|load| load.name != MEAN) {
         let wanted = load.wanted_per_s.filter(|_| load.outcome == Some(Outcome::Carries));
         if let (Some(wanted), Some(most)) = (wanted, ceiling)
             && most.high < wanted

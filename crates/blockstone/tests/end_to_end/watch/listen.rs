@@ -390,7 +390,10 @@ fn paths_of_files_are_served_when_they_are_asked_for() {
     };
     let shown = wait_for(&["--pid", &pid, "--listen-paths"], "blockstone-private-file");
     assert!(shown.contains("file=\"/"), "{shown}");
-    let by_role = "blockstone_kernel_io_ios_total{host=\"";
-    let hidden = wait_for(&["--pid", &pid], by_role);
-    assert!(!hidden.contains("private-file") && !hidden.contains("file=\""), "{hidden}");
+    for (option, counted) in [("--quiet", "kernel_io_ios"), ("--who", "io_by_process_write_bytes")]
+    {
+        let by_role = format!("blockstone_{counted}_total{{host=\"");
+        let hidden = wait_for(&["--pid", &pid, option], &by_role);
+        assert!(!hidden.contains("private-file") && !hidden.contains("file=\""), "{hidden}");
+    }
 }

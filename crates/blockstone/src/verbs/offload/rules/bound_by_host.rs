@@ -30,7 +30,7 @@ const ABOUT: About = About {
                 about the same share returned. Inconclusive where nothing of this is known.",
     cause: "Hosts spend their processors on rows: conversion, filtering again, aggregation.",
     next: "Add hosts or processes on them, or return less: filter at the storage and select fewer \
-           columns. `blockstone offload model --fit` says from how many hosts on the storage \
+           columns. `blockstone offload model --fit FILE` says from how many hosts on the storage \
            binds.",
 };
 
