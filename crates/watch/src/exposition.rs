@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use blockstone_base::column::{Cell, Kind, Unit};
+use blockstone_probe::io::bucket_start_ns;
 use blockstone_record::manifest::{ColumnInfo, ProbeInfo};
 use blockstone_view::History;
 use prometheus_client::collector::Collector;
@@ -148,13 +149,60 @@ impl Collector for Rows {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         for ProbeSnapshot { info, rows } in &self.0.probes {
             for (index, column) in info.columns.iter().enumerate() {
-                if column.kind != Kind::State {
+                if column.kind != Kind::State && bucket_start_ns(&column.name).is_none() {
                     family(&mut encoder, &self.0.host, info, index, rows)?;
                 }
             }
+            latencies(&mut encoder, &self.0.host, info, rows)?;
         }
         Ok(())
     }
+}
+
+/// Upper bounds of the buckets of a latency, closest together where limits of databases lie. All that
+/// a recording has would be 100 lines a row.
+const BOUNDS_NS: [u64; 9] =
+    [1 << 17, 1 << 19, 1 << 20, 1 << 21, 1 << 22, 1 << 23, 1 << 24, 1 << 26, 1 << 30];
+
+/// Encodes the columns that count I/Os by their latency as a histogram.
+fn latencies(
+    encoder: &mut DescriptorEncoder<'_>,
+    host: &str,
+    info: &ProbeInfo,
+    rows: &[SnapshotRow],
+) -> Result<(), fmt::Error> {
+    let columns = info.columns.iter().enumerate();
+    let starts: Vec<(usize, u64)> =
+        columns.filter_map(|(at, column)| Some((at, bucket_start_ns(&column.name)?))).collect();
+    let elapsed = info.columns.iter().position(|column| column.name == "elapsed_ns");
+    let Some(elapsed) = elapsed.filter(|_| !starts.is_empty()) else { return Ok(()) };
+    let value = |row: &SnapshotRow, at: usize| match row.cells.get(at) {
+        Some(Cell::Value(value)) => u64::try_from(*value).ok(),
+        _ => None,
+    };
+    let name = format!("blockstone_{}_latency_seconds", info.probe);
+    let help = "I/Os by the time they took";
+    let mut metric = encoder.encode_descriptor(&name, help, None, MetricType::Histogram)?;
+    for row in rows {
+        let counts = starts.iter().map(|&(at, start_ns)| Some((start_ns, value(row, at)?)));
+        let Some(counts) = counts.collect::<Option<Vec<_>>>() else { continue };
+        let Some(elapsed_ns) = value(row, elapsed) else { continue };
+        let mut buckets = BOUNDS_NS.map(|bound_ns| (bound_ns as f64 / 1e9, 0)).to_vec();
+        buckets.push((f64::INFINITY, 0));
+        for &(start_ns, count) in &counts {
+            buckets[BOUNDS_NS.partition_point(|bound_ns| *bound_ns <= start_ns)].1 += count;
+        }
+        let all = counts.iter().map(|(_, count)| count).sum();
+        let labels = labels(host, info, row);
+        let mut sample = metric.encode_family(&labels)?;
+        sample.encode_histogram::<[(&str, &str); 0]>(
+            elapsed_ns as f64 / 1e9,
+            all,
+            &buckets,
+            None,
+        )?;
+    }
+    Ok(())
 }
 
 /// Encodes all rows of one column. A cell that was not measured is left out: it is not zero.
@@ -308,6 +356,36 @@ mod tests {
             column("bytes", Unit::Bytes, Kind::Counter),
         ],
     };
+
+    #[test]
+    fn latencies_are_a_histogram() {
+        const LATENCY: Schema = Schema {
+            probe: "kernel_io",
+            doc: "A probe.",
+            columns: &[
+                column("role", Unit::Text, Kind::State),
+                column("elapsed_ns", Unit::Nanoseconds, Kind::Counter),
+                column("ios_from_0ns", Unit::Count, Kind::Counter),
+                column("ios_from_131072ns", Unit::Count, Kind::Counter),
+                column("ios_from_17179869184ns", Unit::Count, Kind::Counter),
+            ],
+        };
+        let mut history = History::new(vec![ProbeInfo::of(&LATENCY)]);
+        history.push("host", 1, "", Vec::new());
+        let mut cells = vec![Cell::Text("lgwr".to_owned())];
+        cells.extend([2_000_000_000, 5, 3, 1].map(Cell::Value));
+        history.push("kernel_io", 1, "lgwr", cells);
+        let text = text(Arc::new(Snapshot::last(&history, "db1", &[], Paths::Hidden))).unwrap();
+        let name = "blockstone_kernel_io_latency_seconds";
+        let buckets = [("0.000131072", 5), ("0.000524288", 8), ("1.073741824", 8), ("+Inf", 9)];
+        for (bound, count) in buckets {
+            let wanted =
+                format!("{name}_bucket{{le=\"{bound}\",host=\"db1\",role=\"lgwr\"}} {count}");
+            assert!(text.contains(&wanted), "{wanted} is not in {text}");
+        }
+        assert!(text.contains(&format!("{name}_sum{{host=\"db1\",role=\"lgwr\"}} 2.0")), "{text}");
+        assert!(!text.contains("ios_from"), "{text}");
+    }
 
     #[test]
     fn paths_are_summed_unless_they_are_asked_for() {
