@@ -143,6 +143,36 @@ pub struct StorageTarget {
     pub free_bytes: u64,
 }
 
+impl StorageTarget {
+    /// Combines several targets into one: the first, with the paths, devices and limits of all.
+    /// Devices at the top of a chain come first; the free space of a file system counts once.
+    pub fn united(targets: &[Self]) -> Option<Self> {
+        let mut all = targets.first()?.clone();
+        let paths: Vec<&str> = targets.iter().map(|target| target.path.as_str()).collect();
+        all.path = paths.join(", ");
+        let tops = targets.iter().filter_map(|target| target.devices.first());
+        let beneath = targets.iter().flat_map(|target| target.devices.iter().skip(1));
+        all.devices.clear();
+        for device in tops.chain(beneath) {
+            if !all.devices.iter().any(|known| known.name == device.name) {
+                all.devices.push(device.clone());
+            }
+        }
+        for cap in targets.iter().flat_map(|target| &target.caps) {
+            if !all.caps.contains(cap) {
+                all.caps.push(cap.clone());
+            }
+        }
+        let is_first = |at: usize| {
+            let of = &targets[at].file_system;
+            of.is_none() || targets[..at].iter().all(|before| before.file_system != *of)
+        };
+        let each = targets.iter().enumerate().filter(|(at, _)| is_first(*at));
+        all.free_bytes = each.map(|(_, target)| target.free_bytes).sum();
+        Some(all)
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileSystem {
     /// File system type, as in /proc/self/mountinfo: `ext4`, `xfs`, `tmpfs`.

@@ -1,5 +1,5 @@
-//! The command line: the options of all verbs are declared here, those of a single verb next to
-//! that verb. Parsing, `--help`, man pages and shell completions derive from these declarations.
+//! The command line: the options of all verbs are declared in [`crate::verb`], those of a single
+//! verb next to that verb. Parsing, help, man pages and shell completions derive from them.
 
 use std::error::Error as _;
 use std::path::Path;
@@ -8,7 +8,6 @@ use std::{io, iter};
 use blockstone_report::render::json::schema::Document;
 use blockstone_servers::without_password;
 use blockstone_sys::output;
-use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, FromArgMatches};
@@ -18,18 +17,7 @@ use crate::printer::{answer, complain};
 use crate::store;
 use crate::verb::{Context, Global, JsonVersion, Verb};
 use crate::verbs;
-use crate::{expect, failure};
-
-const STYLES: Styles = Styles::styled()
-    .header(AnsiColor::Green.on_default().bold())
-    .usage(AnsiColor::Green.on_default().bold())
-    .literal(AnsiColor::Cyan.on_default().bold())
-    .placeholder(AnsiColor::Cyan.on_default());
-
-const ABOUT: &str = "Measure storage the way a database uses it, and show which results to trust";
-const EXIT_CODES: &str = "Exit codes: 0 success, 1 a requirement is not met, 2 could not run, 3 \
-                          ran but not trustworthy, 4 a required capability is missing, 130 \
-                          interrupted.";
+use crate::{expect, failure, help};
 
 pub struct Asked {
     pub verb: &'static Verb,
@@ -219,7 +207,7 @@ fn explain(error: &clap::Error) -> Exit {
 /// Prints why the command line is refused; without a hint, it names the help of the verb.
 fn refuse(what: &str, hint: Option<String>) -> Exit {
     let words = std::env::args_os().skip(1).filter_map(|word| word.into_string().ok());
-    let hint = hint.unwrap_or_else(|| help(words));
+    let hint = hint.unwrap_or_else(|| hint_of_help(words));
     // A value that was refused may be an address with a password.
     let said: Vec<String> = what.split(' ').map(without_password).collect();
     complain(&format!("{}\nhint: {hint}", said.join(" ")));
@@ -246,7 +234,7 @@ fn is_of_use(error: &clap::Error, tip: &str) -> bool {
 }
 
 /// Returns a hint with the `--help` command of the verb or subcommand that these words name.
-fn help(words: impl Iterator<Item = String>) -> String {
+fn hint_of_help(words: impl Iterator<Item = String>) -> String {
     let mut command = declarations();
     let mut path = vec!["blockstone".to_owned()];
     for word in words {
@@ -263,12 +251,27 @@ fn help(words: impl Iterator<Item = String>) -> String {
 pub fn declarations() -> clap::Command {
     let command = clap::Command::new("blockstone")
         .version(env!("CARGO_PKG_VERSION"))
-        .after_help(EXIT_CODES)
-        .styles(STYLES)
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommands(verbs::ALL.iter().map(Verb::declaration));
-    Global::augment_args(command).about(ABOUT)
+    help::of_program(Global::augment_args(command), verbs::QUESTIONS)
+}
+
+/// Whether these words are a verb, with its subcommand or without.
+pub fn has_command(words: &[String]) -> bool {
+    let mut command = &declarations();
+    words.iter().all(|word| {
+        let found = command.find_subcommand(word);
+        command = found.unwrap_or(command);
+        found.is_some()
+    })
+}
+
+/// Prints what `--help` after these words prints.
+pub fn print_help(words: &[String]) -> Exit {
+    let line = ["blockstone"].into_iter().chain(words.iter().map(String::as_str));
+    let printed = declarations().try_get_matches_from(line.chain(["--help"])).map(|_| Exit::Done);
+    printed.unwrap_or_else(|error| explain(&error))
 }
 
 #[cfg(test)]
@@ -294,7 +297,7 @@ mod tests {
 
     #[test]
     fn a_hint_names_the_command_that_was_typed_and_no_unrelated_option() {
-        let hint = |line: &str| help(line.split(' ').map(str::to_owned));
+        let hint = |line: &str| hint_of_help(line.split(' ').map(str::to_owned));
         assert_eq!(hint("flash cliff"), "blockstone flash cliff --help lists its options");
         assert_eq!(hint("--json cal /data"), "blockstone calibrate --help lists its options");
         assert_eq!(hint("--nope"), "blockstone --help lists verbs and options");

@@ -43,8 +43,7 @@ fn documents(verb: &Verb) -> Vec<&'static Document> {
 pub fn asks_for_names(words: &[String]) -> Option<&'static Verb> {
     let is_separate = words.windows(2).any(|pair| pair[0] == "--expect" && pair[1] == "help");
     let asks = is_separate || words.iter().any(|word| word == "--expect=help");
-    let verb = words.iter().find_map(|word| verbs::find(word))?;
-    (asks && verb.reports).then_some(verb)
+    words.iter().find_map(|word| verbs::find(word).filter(|verb| asks && verb.reports))
 }
 
 /// Lists the names of figures that a verb knows.

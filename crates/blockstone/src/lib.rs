@@ -13,11 +13,13 @@
 mod chapters;
 mod choice;
 mod cli;
+mod documents;
 mod earlier;
 mod exit;
 mod expect;
 mod failure;
 mod finish;
+mod help;
 mod input;
 mod instants;
 mod interrupt;

@@ -74,7 +74,8 @@ pub fn purpose(manifest: &Manifest) -> Option<Purpose> {
 pub fn list() -> String {
     let mut text = String::from(
         "Stores for --for, with the limits by which a storage is judged for each. blockstone run\n\
-         --for STORE drives the storage as the store does; docs/stores.md has the sources.\n",
+         --for STORE drives the storage as the store does; blockstone help stores.md has the\n\
+         sources.\n",
     );
     for store in ALL.iter() {
         let _ = writeln!(text, "\n{}: {}", store.name, store.title);

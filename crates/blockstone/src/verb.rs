@@ -16,7 +16,9 @@ use blockstone_report::render::csv::Texts;
 use blockstone_report::render::json::schema::Document;
 use clap::{ArgMatches, Args, ValueHint};
 
+use crate::documents::TOPICS;
 use crate::exit::Exit;
+use crate::help::{self, Layout};
 use crate::printer::{Color, Printer, ProgressForm};
 use crate::purpose::Purpose;
 
@@ -31,6 +33,8 @@ pub struct Verb {
     pub alias: &'static str,
     /// Adds its options and examples.
     pub options: fn(clap::Command) -> clap::Command,
+    /// Options of it and of its subcommands that `-h` shows; if a command has none of these, all.
+    pub common: &'static [&'static str],
     pub run: fn(&ArgMatches, &Context) -> Result<Exit>,
     /// Whether the verb ends in a report: only then do `--json`, `--csv` and `--html` apply.
     pub reports: bool,
@@ -67,50 +71,47 @@ impl FromStr for JsonVersion {
 
 /// Options of every verb.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = help::GLOBAL)]
 pub struct Global {
-    /// Print a JSON document on standard output instead of text: in its newest version, or in the
-    /// one before, which remains for one release
+    /// Print JSON instead of text, in its newest version
     #[arg(long, global = true, value_name = "VERSION", num_args = 0..=1, require_equals = true,
           default_missing_value = "")]
     pub json: Option<JsonVersion>,
-    /// Print one table as CSV on standard output instead of text: the one named, or the first
+    /// Print one table as CSV: the one named, or the first
     #[arg(long, global = true, value_name = "TABLE", num_args = 0..=1, require_equals = true,
           default_missing_value = "", conflicts_with = "json")]
     pub csv: Option<String>,
-    /// With --csv: texts as they are, for a program. Without it, a text that a spreadsheet would
-    /// take for a formula gets a `'` before it
+    /// With --csv: no `'` before what a spreadsheet takes for a formula
     #[arg(long, global = true, requires = "csv", conflicts_with = "json")]
     pub csv_raw: bool,
-    /// Also write the report to this file as an HTML page (`-`: on standard output, instead of
-    /// text)
+    /// Also write the report to this page; `-` prints it
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(add = Purpose::Output)]
     pub html: Option<PathBuf>,
-    /// Limits that figures must meet, such as 'commit.p99<2ms, iops>=20000': exit code 1 if one
-    /// fails, 3 if one is not established; `@FILE` reads them from a TOML file; `help` lists the
-    /// names of the figures
-    #[arg(long, global = true, value_name = "LIMITS", help_heading = "Expectations")]
+    /// Limits on figures, such as 'commit.p99<2ms, iops>=20000': exit code 1 if one fails, 3 if one
+    /// is not established; `@FILE` reads them, `help` lists the names
+    #[arg(long, global = true, value_name = "LIMITS")]
     pub expect: Vec<String>,
-    /// Also write the outcomes of the limits to this file, as `JUnit` XML for a CI server
-    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath,
-          help_heading = "Expectations")]
+    /// Also write the outcomes of the limits to this file, as `JUnit` XML
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(add = Purpose::Output)]
     pub junit: Option<PathBuf>,
     /// Print only the result: no progress, no notes
     #[arg(long, short, global = true)]
     pub quiet: bool,
-    /// How to show progress on standard error
+    /// Progress on standard error: a bar or lines, a JSON object a second, or none
     #[arg(long, global = true, value_enum, default_value_t = ProgressForm::Auto,
-          value_name = "FORM", env = "BLOCKSTONE_PROGRESS", hide_env_values = true)]
+          value_name = "auto|json|none", env = "BLOCKSTONE_PROGRESS", hide_env_values = true,
+          hide_default_value = true, hide_possible_values = true)]
     pub progress: ProgressForm,
-    /// Print the whole report as its page has it: all sections, all rows, and the reason for each
-    /// inconclusive verdict
+    /// Print the whole report, as its page has it
     #[arg(long, visible_alias = "all", global = true, conflicts_with_all = ["json", "csv"])]
     pub verbose: bool,
     /// When to use colours; the variable `NO_COLOR` turns them off
-    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto,
+          value_name = "auto|always|never", hide_default_value = true, hide_possible_values = true)]
     pub color: Color,
-    /// Let other users read what is recorded, as the umask says; otherwise only its owner may
+    /// Let other users read what is recorded, as the umask says
     #[arg(long, global = true)]
     pub share: bool,
     /// The directory in which recordings are stored
@@ -161,6 +162,7 @@ impl Verb {
         about: "",
         alias: "",
         options: |command| command,
+        common: &[],
         run: |_, _| Ok(Exit::Done),
         reports: false,
         documents: &[],
@@ -176,9 +178,12 @@ impl Verb {
         // An option that is declared here is not declared again by the parser when it passes
         // global options on, so its help does not list it. It is refused where it is given.
         let global = Global::augment_args(clap::Command::new(""));
-        let is_hidden = |option: &&clap::Arg| !self.heeds(option.get_id().as_str());
-        let hidden = global.get_arguments().filter(is_hidden).map(|it| it.clone().hide(true));
-        let command = command.args(hidden);
+        let heeds = |option: &&clap::Arg| self.heeds(option.get_id().as_str());
+        // With --help.
+        let globals = global.get_arguments().filter(heeds).count() + 1;
+        let hidden = global.get_arguments().filter(|it| !heeds(it)).map(|it| it.clone().hide(true));
+        let layout = Layout { above: "blockstone", common: self.common, globals, topic: TOPICS };
+        let command = layout.apply(command.args(hidden));
         if self.alias.is_empty() { command } else { command.visible_alias(self.alias) }
     }
 

@@ -1,36 +1,50 @@
-//! All verbs, in the order in which `--help` lists them. To add a verb, add a file here that
-//! declares its `VERB`, and a line to this list.
+//! All verbs, below the questions that they answer, as `--help` lists them. To add a verb, add a
+//! file here that declares its `VERB`, and a line to this list.
 
 use crate::verb::Verb;
 
 macro_rules! verbs {
-    ($($verb:ident),+ $(,)?) => {
-        $(pub(crate) mod $verb;)+
-        pub const ALL: &[Verb] = &[$($verb::VERB),+];
+    ($($question:literal { $($verb:ident),+ $(,)? })+) => {
+        $($(pub(crate) mod $verb;)+)+
+        pub const QUESTIONS: &[(&str, &[&str])] = &[$(($question, &[$($verb::VERB.name),+])),+];
+        pub const ALL: &[Verb] = &[$($($verb::VERB),+),+];
     };
 }
 
 verbs! {
-    calibrate,
-    run,
-    noise,
-    teardown,
-    flash,
-    reduce,
-    copy,
-    size,
-    trace,
-    subset,
-    offload,
-    watch,
-    report,
-    compare,
-    check,
-    claim,
-    runs,
-    schema,
-    completions,
-    man,
+    "Can it carry my database?" {
+        calibrate,
+        run,
+        noise,
+        size,
+        teardown,
+    }
+    "What does it do now?" {
+        watch,
+        trace,
+    }
+    "Is it true?" {
+        check,
+        claim,
+        compare,
+    }
+    "What would another storage do?" {
+        flash,
+        reduce,
+        offload,
+    }
+    "Files and samples" {
+        copy,
+        subset,
+    }
+    "Recordings, and this program" {
+        report,
+        runs,
+        schema,
+        completions,
+        man,
+        help,
+    }
 }
 
 /// Returns the verb with that name or alias.

@@ -96,7 +96,7 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, CalibrateError> {
         least_io: targets.iter().map(least_io).max().unwrap_or(Bytes(512)),
     };
     let host = survey::host(root);
-    let target = together::united(&targets).ok_or(CalibrateError::NoTarget)?;
+    let target = StorageTarget::united(&targets).ok_or(CalibrateError::NoTarget)?;
     Ok(Prepared { settings, host, target, targets, files, facts, capabilities })
 }
 

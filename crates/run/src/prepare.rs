@@ -145,7 +145,7 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, RunError> {
     let capabilities = capabilities(&surveys);
     let storage = match surveys.is_empty().then(|| (entry.storage)(&spec)).transpose()? {
         Some(Storage::Served(_)) => far_away(&without_password(&settings.target)),
-        _ => united(surveys.clone())?,
+        _ => StorageTarget::united(&surveys).ok_or(RunError::NoDisk)?,
     };
     let directories = surveys
         .iter()
@@ -463,23 +463,4 @@ fn far_away(target: &str) -> StorageTarget {
         caps: Vec::new(),
         free_bytes: 0,
     }
-}
-
-/// Combines several disks into one storage: named after the first, with the devices of all.
-fn united(surveys: Vec<StorageTarget>) -> Result<StorageTarget, RunError> {
-    let mut surveys = surveys.into_iter();
-    let mut all = surveys.next().ok_or(RunError::NoDisk)?;
-    for other in surveys {
-        for device in other.devices {
-            if !all.devices.iter().any(|known| known.name == device.name) {
-                all.devices.push(device);
-            }
-        }
-        for cap in other.caps {
-            if !all.caps.contains(&cap) {
-                all.caps.push(cap);
-            }
-        }
-    }
-    Ok(all)
 }

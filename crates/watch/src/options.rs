@@ -30,9 +30,11 @@ pub struct WatchOptions {
     #[arg(conflicts_with = "replay")]
     #[serde(skip)]
     pub duration_ns: Option<Nanos>,
-    /// Also watch this database: `postgres://user@host/database`, `mysql://user@host`, a run in
-    /// progress: `run:last`, or `auto`: all of this host that let this user in through a socket,
-    /// without a password. Several: once each
+    /// Also watch this database, or `auto`: those of this host
+    ///
+    /// `postgres://user@host/database`, `mysql://user@host`, a run in progress: `run:last`, or
+    /// `auto`: all of this host that let this user in through a socket, without a password.
+    /// Several: once each.
     #[arg(long, value_name = "URL", help_heading = "Sources", conflicts_with = "replay")]
     #[serde(skip)]
     pub db: Vec<String>,
@@ -94,18 +96,20 @@ pub struct WatchOptions {
     pub group: Vec<(String, Regex)>,
     /// Record to this directory (new or empty)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath,
-          help_heading = "Output", conflicts_with = "replay")]
+          help_heading = "Recordings", conflicts_with = "replay")]
     #[arg(add = Purpose::Directory)]
     #[serde(skip)]
     pub record: Option<PathBuf>,
     /// Keep at least this much of the past in the recording, and remove what is older, in pieces of
     /// at most 5 minutes
     #[arg(long = "keep", value_name = "TIME", value_parser = keep, requires = "record",
-          help_heading = "Output")]
+          help_heading = "Recordings")]
     #[arg(conflicts_with = "replay")]
     pub keep_ns: Option<Nanos>,
-    /// Show who reads and writes on which disk, by process and file (view who); counts the system
-    /// calls of all processes, to charge what the kernel writes later to those who wrote it
+    /// Show who reads and writes on which disk
+    ///
+    /// By process and file (view who). Counts the system calls of all processes, to charge what the
+    /// kernel writes later to those who wrote it.
     #[arg(long, conflicts_with = "view", help_heading = "Output")]
     #[serde(skip)]
     pub who: bool,

@@ -55,8 +55,9 @@ pub struct Wanted {
     /// Sessions that only update, each in its own schema
     #[arg(long, value_name = "N", conflicts_with_all = MIX)]
     pub writers: u32,
-    /// Size of a schema, as a size or a number of blocks [default: 256M, less with many schemas or
-    /// little free space]
+    /// Size of a schema [default: 256M, or less]
+    ///
+    /// A size or a number of blocks. The default is less with many schemas or little free space.
     #[arg(long = "scale", value_name = "SIZE")]
     pub rows_per_schema: Scale,
     /// Rows that a select visits; each row is in a block of its own [default: 64]
@@ -65,7 +66,7 @@ pub struct Wanted {
     /// Rows that an update changes [default: as --work-unit]
     #[arg(long, value_name = "ROWS")]
     pub update_work_unit: u32,
-    /// Percentage of operations that update, 0 to 100 [default: 10]
+    /// Percentage of operations that update [default: 10]
     #[arg(long, value_name = "PCT")]
     pub update_pct: u32,
     /// Percentage of selects that scan a second table [default: 0]
@@ -93,8 +94,10 @@ pub struct Wanted {
     /// Start this many operations per second over all sessions, even if the storage cannot keep up
     #[arg(long = "rate", value_name = "OPS", value_parser = positive)]
     pub rate_per_s: f64,
-    /// Length of each measurement window, after a warm-up of at most half this length [default:
-    /// 30s; 15s with --noise; 4s with --profile scan]
+    /// Length of the measurement window [default: 30s]
+    ///
+    /// A warm-up of at most half this length comes before each window. With --noise there are two
+    /// windows, 15s by default; with --profile scan there are many, 4s by default.
     #[arg(long = "for", aliases = ["run-time", "duration", "time"], value_name = "TIME")]
     #[arg(conflicts_with = "loops")]
     pub run_time_ns: Nanos,

@@ -160,7 +160,7 @@ fn cli_page() -> Result<Vec<u8>> {
 /// Returns the verb whose manual page has this name: `calibrate` for `blockstone-calibrate.1`, and
 /// `flash-cliff` for the page of `flash cliff`.
 fn verb_of(page: &str) -> Option<&str> {
-    page.strip_prefix("blockstone-")?.strip_suffix(".1").filter(|verb| !verb.ends_with("help"))
+    page.strip_prefix("blockstone-")?.strip_suffix(".1")
 }
 
 #[cfg(test)]
@@ -181,6 +181,5 @@ mod tests {
     fn a_verb_is_read_from_its_manual_page() {
         assert_eq!(verb_of("blockstone-calibrate.1"), Some("calibrate"));
         assert_eq!(verb_of("blockstone.1"), None);
-        assert_eq!(verb_of("blockstone-help.1"), None);
     }
 }

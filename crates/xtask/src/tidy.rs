@@ -50,6 +50,7 @@ const CHECKS: &[Check] = &[
     sources::registries,
     documents::present,
     documents::links,
+    documents::named,
     documents::tests,
     hints::listed,
     hints::apart,

@@ -29,10 +29,19 @@ use args::CalibrateArgs;
 
 pub const VERB: Verb = Verb {
     name: "calibrate",
-    about: "Measure the most IOPS, MB/s and commits that a storage can do, their latency, and \
-            whether the results can be trusted",
+    about: "Measure the most IOPS, MB/s and commits that a storage can do",
     alias: "cal",
     options: CalibrateArgs::augment_args,
+    common: &[
+        "quick",
+        "full",
+        "asked_size_bytes",
+        "max_latency_ns",
+        "store",
+        "read_only",
+        "destroy",
+        "out",
+    ],
     run: |options, context| run(&CalibrateArgs::from_arg_matches(options)?, context),
     reports: true,
     rules: || listed(registry::CALIBRATION).collect(),

@@ -28,11 +28,12 @@ use args::CheckArgs;
 
 pub const VERB: Verb = Verb {
     name: "check",
-    about: "Check what a path really does: direct, ordered, coherent, durable, and at what cost",
+    about: "Check what a path really does: direct, ordered, durable",
     options: |command| {
         let command = CheckArgs::augment_args(command);
         command.subcommands(registry::ALL.iter().map(answer::Check::declaration))
     },
+    common: &["witness", "verify", "serve", "prepare", "rank", "ranks"],
     run,
     reports: true,
     rules: rules::listed,

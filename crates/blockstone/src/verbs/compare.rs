@@ -29,7 +29,7 @@ use report::rows::{LayersSummary, Summary};
 
 pub const VERB: Verb = Verb {
     name: "compare",
-    about: "Compare two recordings, or two sets: faster, slower, or difference not established",
+    about: "Compare recordings: faster, slower, or not established",
     options: CompareArgs::augment_args,
     run: |options, context| run(&CompareArgs::from_arg_matches(options)?, context),
     reports: true,

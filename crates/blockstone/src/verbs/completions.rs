@@ -10,10 +10,16 @@ use crate::exit::Exit;
 use crate::expect;
 use crate::printer::answer;
 use crate::verb::Verb;
-use crate::verbs;
+use crate::verbs::{self, help};
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone completions bash > /etc/bash_completion.d/blockstone
+  blockstone completions zsh > ~/.zfunc/_blockstone
+  blockstone completions fish > ~/.config/fish/completions/blockstone.fish")]
 struct Completions {
+    /// The shell
     #[arg(value_enum)]
     shell: Shell,
 }
@@ -40,7 +46,7 @@ fn run(shell: Shell) -> Result<Exit> {
 }
 
 /// Returns the declarations with values to offer where the command line takes a text: names of
-/// figures after `--expect`, and of stores after `--for`.
+/// figures after `--expect`, of stores after `--for`, and topics after `help`.
 fn offering() -> clap::Command {
     let declarations = cli::declarations();
     let expect = find(&declarations, |arg| arg.get_id() == "expect");
@@ -55,7 +61,11 @@ fn offering() -> clap::Command {
             })))
         })
     };
-    verbs::ALL.iter().fold(declarations, offering)
+    let offered = verbs::ALL.iter().fold(declarations, offering);
+    offered.mut_subcommand(help::VERB.name, |command| {
+        command
+            .mut_arg("topic", |topic| topic.value_parser(PossibleValuesParser::new(help::topics())))
+    })
 }
 
 /// Offers the names of stores after `--for`, if the verb takes them there.

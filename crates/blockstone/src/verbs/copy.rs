@@ -42,8 +42,9 @@ use rows::Summary;
 
 pub const VERB: Verb = Verb {
     name: "copy",
-    about: "Copy files with large direct requests, verified and resumable, past the page cache",
+    about: "Copy files past the page cache, verified and resumable",
     options: CopyArgs::augment_args,
+    common: &["verify", "resume", "force", "manifest", "check", "destroy", "rate", "jobs"],
     run: |options, context| run(&CopyArgs::from_arg_matches(options)?, context),
     reports: true,
     rules: || listed(rules::ALL).collect(),

@@ -29,8 +29,21 @@ use axis::Axis;
 
 pub const VERB: Verb = Verb {
     name: "flash",
-    about: "Simulate a flash device: how and when garbage collection affects writes and reads",
+    about: "Simulate a flash device and its garbage collection",
     options: FlashArgs::augment_args,
+    common: &[
+        "preset",
+        "raw",
+        "visible",
+        "policy",
+        "workload",
+        "reads",
+        "io_size",
+        "run_time",
+        "write_rate",
+        "wa",
+        "endurance",
+    ],
     run: |options, context| run(&FlashArgs::from_arg_matches(options)?, context),
     reports: true,
     finds_runs: true,

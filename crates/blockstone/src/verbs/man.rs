@@ -8,14 +8,17 @@ use blockstone_sys::output;
 use clap::{Args, FromArgMatches, ValueHint};
 use clap_mangen::Man;
 
-use crate::cli;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::purpose::Purpose;
 use crate::verb::Verb;
+use crate::{cli, help};
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone man /usr/local/share/man/man1")]
 struct ManArgs {
     /// The directory to write to; it is created if missing
     #[arg(value_hint = ValueHint::DirPath)]
@@ -37,7 +40,7 @@ fn run(dir: &Path, printer: Printer) -> Result<Exit> {
         Failure::new(what, "name a directory in which you may write").because(error)
     };
     let held = output::directory(dir).map_err(failed)?;
-    let mut all = cli::declarations().disable_help_subcommand(true);
+    let mut all = cli::declarations();
     all.build();
     pages(&all, &mut |name, page| {
         held.create(Path::new(name)).and_then(|mut file| file.write_all(page))
@@ -55,7 +58,7 @@ fn pages(
     for below in command.get_subcommands().filter(|it| !it.is_hide_set()) {
         pages(below, write)?;
     }
-    let page = Man::new(command.clone());
+    let page = Man::new(help::for_man(command));
     let mut text = Vec::new();
     page.render(&mut text)?;
     write(&page.get_filename(), &text)

@@ -22,8 +22,9 @@ use args::NoiseArgs;
 
 pub const VERB: Verb = Verb {
     name: "noise",
-    about: "Write beside whatever else uses a storage, and show what that costs a database",
+    about: "Write beside other load, and show what that costs a database",
     options: NoiseArgs::augment_args,
+    common: &["sync", "buffered", "writers", "duration_ns", "db", "destroy", "out"],
     run: |options, context| run(&NoiseArgs::from_arg_matches(options)?, context),
     reports: true,
     finds_runs: true,

@@ -25,8 +25,21 @@ use args::{OffloadArgs, OffloadVerb};
 
 pub const VERB: Verb = Verb {
     name: "offload",
-    about: "Account for the bytes of a storage that filters rows, from the plan to the client",
+    about: "Account for the bytes of a storage that filters rows",
     options: OffloadArgs::augment_args,
+    common: &[
+        "fit",
+        "unit",
+        "link",
+        "returned",
+        "cells",
+        "scan_rate",
+        "hosts",
+        "consume_rate",
+        "scale",
+        "repeat",
+        "format",
+    ],
     run: |options, context| run(&OffloadArgs::from_arg_matches(options)?, context),
     reports: true,
     rules: || listed(rules::ALL).collect(),

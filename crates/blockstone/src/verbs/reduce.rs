@@ -35,8 +35,9 @@ use rules::ScanCase;
 
 pub const VERB: Verb = Verb {
     name: "reduce",
-    about: "Measure how far an array would reduce files, and what limits the reduction",
+    about: "Measure how far an array would deduplicate and compress files",
     options: ReduceArgs::augment_args,
+    common: &["model", "rate", "save", "resume", "merge"],
     run: |options, context| run(&ReduceArgs::from_arg_matches(options)?, context),
     reports: true,
     rules: || listed(rules::ALL).collect(),

@@ -34,9 +34,19 @@ use args::RunArgs;
 
 pub const VERB: Verb = Verb {
     name: "run",
-    about: "Run a database load (the SLOB method) on a built-in miniature database instance, \
-            or on a real database",
+    about: "Run a database load (SLOB) on a miniature or a real database",
     options: RunArgs::augment_args,
+    common: &[
+        "store",
+        "profile",
+        "sessions",
+        "rows_per_schema",
+        "update_pct",
+        "run_time_ns",
+        "target",
+        "destroy",
+        "out",
+    ],
     run: |options, context| match store::of(options) {
         Some(store) => store::run(store, options, context),
         None => run(&RunArgs::from_arg_matches(options)?, context),

@@ -12,6 +12,10 @@ use crate::verb::Verb;
 
 /// Options of `schema`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone schema                  the names of all documents
+  blockstone schema run > run.json   what `run --json` prints")]
 struct Schema {
     /// The document, as in blockstone.NAME/1; without it, all names are listed
     name: Option<String>,

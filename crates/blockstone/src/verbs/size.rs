@@ -50,8 +50,9 @@ use verify::Held;
 
 pub const VERB: Verb = Verb {
     name: "size",
-    about: "Size storage for a load that was measured, and name the ceiling that binds",
+    about: "Size storage for a measured load, and name what binds",
     options: SizeArgs::augment_args,
+    common: &["db", "iops", "redundancy", "hours", "disk", "on", "p99"],
     run: |options, context| live(SizeArgs::from_arg_matches(options)?, context),
     reports: true,
     rules: || listed(rules::ALL).collect(),

@@ -41,8 +41,9 @@ use unfinished::Unfinished;
 
 pub const VERB: Verb = Verb {
     name: "subset",
-    about: "Take a sample of a database with all rows that its foreign keys need, and prove it",
+    about: "Sample a database, with all rows that its foreign keys need",
     options: SubsetArgs::augment_args,
+    common: &["from", "into", "percent", "whole", "condition", "masks", "dry_run", "query", "rows"],
     run: |options, context| run(&SubsetArgs::from_arg_matches(options)?, context),
     reports: true,
     rules: || listed(rules::ALL).collect(),

@@ -11,6 +11,10 @@ use crate::printer::Printer;
 use crate::verb::Verb;
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone teardown postgres://me@db1/shop     says what it would drop
+  blockstone teardown postgres://me@db1/shop --destroy postgres://me@db1/shop")]
 struct Teardown {
     /// The server, as in `run --target`: `postgres://user@host/db`, `mysql://user@host`
     target: String,

@@ -30,8 +30,9 @@ use report::{Asked, Measured};
 
 pub const VERB: Verb = Verb {
     name: "trace",
-    about: "Show where the time of statements went, from SQL traces, slow logs and plans",
+    about: "Show where the time of statements went, from traces and logs",
     options: TraceArgs::augment_args,
+    common: &["against", "top", "style", "keep_text", "what_if"],
     run: |options, context| run(&TraceArgs::from_arg_matches(options)?, context),
     reports: true,
     rules: || listed(rules::ALL).collect(),

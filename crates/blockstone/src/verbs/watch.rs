@@ -59,9 +59,20 @@ use screen::{Live, Recorded};
 
 pub const VERB: Verb = Verb {
     name: "watch",
-    about: "Watch a host and its databases: show, record or replay processors, disks, memory, \
-            network, processes, sessions",
+    about: "Watch a host and its databases: show, record or replay",
     options: WatchArgs::augment_args,
+    common: &[
+        "interval_ns",
+        "duration_ns",
+        "db",
+        "who",
+        "record",
+        "replay",
+        "once",
+        "lines",
+        "csv",
+        "listen",
+    ],
     run: |options, context| {
         let mut args = WatchArgs::from_arg_matches(options)?;
         // The short form of a view.

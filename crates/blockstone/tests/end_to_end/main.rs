@@ -15,6 +15,7 @@ mod direct;
 mod expect;
 mod flash;
 mod grid;
+mod help;
 mod interruptions;
 mod known_devices;
 mod lies;

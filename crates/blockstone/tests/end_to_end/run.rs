@@ -61,11 +61,24 @@ fn a_run_on_several_directories_leaves_a_recording_and_nothing_else() {
     for dir in &dirs {
         std::fs::create_dir(dir).unwrap();
     }
-    let ran = run(small(&place).args(["--redundancy", "high"]).args(&dirs));
+    let page = place.file("page.html");
+    let command = &mut small(&place);
+    let ran = run(command.args(["--redundancy", "high", "--html"]).arg(&page).args(&dirs));
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
     let manifest = place.manifest().unwrap();
     assert_eq!(manifest["end"]["state"], "complete");
     assert_eq!(manifest["settings"]["disks"].as_array().unwrap().len(), 3);
+    // Wherever the recording is named, it is named after all of them.
+    let all = dirs.each_ref().map(|dir| dir.display().to_string()).join(", ");
+    let page = std::fs::read_to_string(&page).unwrap();
+    assert!(page.contains(&format!("<title>Blockstone run · {}", all.replace('/', "&#x2f;"))));
+    let report = run(place.command("report").arg("last")).stdout;
+    let headline = report.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
+    assert_eq!(headline, format!("{all}:"));
+    assert_eq!(
+        run(place.command("runs").arg("--json")).json()["tables"]["recordings"][0]["target"],
+        all
+    );
     for dir in &dirs {
         assert_eq!(names(dir), Vec::<String>::new());
     }

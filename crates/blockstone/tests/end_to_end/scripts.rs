@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use blockstone_base::Bytes;
-use blockstone_testkit::{blockstone_binary, run};
+use blockstone_testkit::run;
 
 use super::{Place, completed, keeps_to_its_schema, measured};
 
@@ -102,23 +102,13 @@ fn a_missing_capability_ends_with_its_own_code() {
     assert_eq!(place.left_in_data(), Vec::<String>::new());
 }
 
-/// The verbs that help lists below `parents`, at every depth, each with its parents.
-fn verbs(parents: &[String]) -> Vec<Vec<String>> {
-    let help = run(Command::new(blockstone_binary()).args(parents).arg("--help")).stdout;
-    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let mut found = Vec::new();
-    for line in listed.take_while(|line| !line.is_empty()) {
-        // Continuation lines of a description are indented further.
-        let Some(verb) = line.strip_prefix("  ").and_then(|rest| rest.split(' ').next()) else {
-            continue;
-        };
-        if !["", "help"].contains(&verb) {
-            let words = [parents, &[verb.to_owned()]].concat();
-            found.extend(verbs(&words));
-            found.push(words);
-        }
-    }
-    found
+/// The verbs at every depth below `command`, each with its `parents`.
+fn verbs(parents: &[String], command: &clap::Command) -> Vec<Vec<String>> {
+    let below = command.get_subcommands().flat_map(|verb| {
+        let words = [parents, &[verb.get_name().to_owned()]].concat();
+        [verbs(&words, verb), vec![words]].concat()
+    });
+    below.collect()
 }
 
 /// The form in which a completion script offers a verb.
@@ -127,7 +117,7 @@ type Offer = fn(&str) -> String;
 #[test]
 fn every_verb_has_a_man_page_and_is_completed_by_every_shell() {
     let place = Place::beside();
-    let verbs = verbs(&[]);
+    let verbs = verbs(&[], &blockstone_cli::declarations());
     for known in [&["calibrate"][..], &["flash", "cliff"], &["man"]] {
         assert!(verbs.iter().any(|verb| verb == known), "{known:?}: {verbs:?}");
     }
@@ -160,7 +150,7 @@ fn every_verb_has_a_man_page_and_is_completed_by_every_shell() {
 }
 
 #[test]
-fn bash_completes_names_of_figures_and_of_stores() {
+fn bash_completes_names_of_figures_stores_and_topics() {
     let place = Place::beside();
     let script = place.data().join("completion");
     std::fs::write(&script, run(place.command("completions").arg("bash")).stdout).unwrap();
@@ -170,9 +160,12 @@ fn bash_completes_names_of_figures_and_of_stores() {
         ("run --for postg", "postgresql"),
         ("calibrate --for etc", "etcd"),
         ("check direct --expect answ", "answer"),
+        ("help exp", "expect.md"),
+        ("help top", "topics"),
+        ("help teard", "teardown"),
     ] {
         let (before, word) = words.rsplit_once(' ').unwrap();
-        let option = before.rsplit_once(' ').unwrap().1;
+        let option = before.rsplit_once(' ').map_or(before, |(_, option)| option);
         let complete = format!(
             "compopt() {{ :; }}; . '{}'; COMP_WORDS=(blockstone {words}); \
              COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _blockstone blockstone {word} {option}; \

@@ -9,7 +9,7 @@ mod import;
 mod lines;
 pub mod listen;
 mod profile;
-mod terminal;
+pub mod terminal;
 mod who;
 
 use std::collections::BTreeMap;

@@ -58,29 +58,6 @@ pub fn sharing_space(targets: &[StorageTarget], target: &StorageTarget) -> u64 {
     (targets.iter().filter(held).count() as u64).max(1)
 }
 
-/// Combines several targets into one: the first, with the paths, devices and limits of all. Devices
-/// at the top of a chain come first.
-pub fn united(targets: &[StorageTarget]) -> Option<StorageTarget> {
-    let mut all = targets.first()?.clone();
-    let paths: Vec<&str> = targets.iter().map(|target| target.path.as_str()).collect();
-    all.path = paths.join(", ");
-    let tops = targets.iter().filter_map(|target| target.devices.first());
-    let beneath = targets.iter().flat_map(|target| target.devices.iter().skip(1));
-    all.devices.clear();
-    for device in tops.chain(beneath) {
-        if !all.devices.iter().any(|known| known.name == device.name) {
-            all.devices.push(device.clone());
-        }
-    }
-    for cap in targets.iter().flat_map(|target| &target.caps) {
-        if !all.caps.contains(cap) {
-            all.caps.push(cap.clone());
-        }
-    }
-    all.free_bytes = targets.iter().map(|target| target.free_bytes).sum();
-    Some(all)
-}
-
 /// Returns the pairs of targets that have a device in common, with its name: the one nearest to the
 /// top.
 pub fn sharing_devices(targets: &[StorageTarget]) -> Vec<(&str, &str, &str)> {

@@ -36,12 +36,15 @@ pub struct Options {
         help_heading = "Measurement"
     )]
     pub block_bytes: Bytes,
-    /// Size of the test file, in each directory [default: the least of 4G, a quarter of the free
-    /// space, and what can be written in the time limit]
+    /// Size of the test file [default: 4G, or less]
+    ///
+    /// In each directory. The default is the least of 4G, a quarter of the free space, and what can
+    /// be written in the time limit.
     #[arg(long = "size", value_name = "SIZE", help_heading = "Measurement")]
     pub asked_size_bytes: Option<Bytes>,
-    /// Latency limit for the p99 at the knee and for the mean at `max_iops`; the knee is the load
-    /// beyond which more requests in flight only wait longer
+    /// Limit for the p99 at the knee and the mean at `max_iops`
+    ///
+    /// The knee is the load beyond which more requests in flight only wait longer.
     #[arg(
         long = "max-latency",
         default_value = "20ms",
@@ -88,9 +91,12 @@ pub struct Options {
     #[arg(long = "mix", value_name = "READS:WRITES", value_delimiter = ',', value_parser = mix,
           conflicts_with = "read_only", help_heading = "Measurement")]
     pub mixes_read_pct: Vec<u32>,
-    /// Also measure the loads of this database or store, and judge by the limits that were
-    /// published for it; `--for help` lists them with their sources
+    /// Also judge it as this store; or --for STORE
+    ///
+    /// The loads are those of this database or store, the limits those that were published for it;
+    /// `--for help` lists them with their sources.
     #[arg(long, value_name = "STORE", value_parser = blockstone_stores::named(),
+          hide_possible_values = true,
           conflicts_with_all = ["read_only", "buffered"], help_heading = "Measurement")]
     pub store: Option<String>,
     /// Also measure random reads started at this fixed rate per second, even if the storage cannot
@@ -103,7 +109,9 @@ pub struct Options {
           help_heading = "Measurement")]
     #[serde(skip)]
     pub arrivals: Arrivals,
-    /// Skip all measurements that write (for a block device whose content is needed)
+    /// Skip all measurements that write
+    ///
+    /// For a block device whose content is needed.
     #[arg(long, help_heading = "Measurement")]
     pub read_only: bool,
     /// Use the page cache, to see its effect on the results

@@ -28,7 +28,7 @@ pub struct Prepared<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) spec: NoiseSpec,
     pub(crate) host: Host,
-    /// The first path, with the devices of all paths.
+    /// All paths combined into one.
     pub(crate) target: StorageTarget,
     pub(crate) capabilities: Vec<NamedCapability>,
 }
@@ -71,7 +71,7 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, NoiseError> {
     let direct = &surveys[0].direct_io.capability;
     let capabilities =
         vec![capability::named("direct-io", direct.clone()), capability::privilege()];
-    let target = united(surveys).ok_or(NoiseError::NoPlace)?;
+    let target = StorageTarget::united(&surveys).ok_or(NoiseError::NoPlace)?;
     Ok(Prepared { settings, spec, host: survey::host(root), target, capabilities })
 }
 
@@ -147,16 +147,4 @@ fn check_space(
         }
     }
     Ok(())
-}
-
-/// Returns the first path, with the devices of all paths.
-fn united(surveys: Vec<StorageTarget>) -> Option<StorageTarget> {
-    let mut surveys = surveys.into_iter();
-    let mut all = surveys.next()?;
-    for device in surveys.flat_map(|survey| survey.devices) {
-        if !all.devices.iter().any(|known| known.name == device.name) {
-            all.devices.push(device);
-        }
-    }
-    Some(all)
 }

@@ -21,8 +21,9 @@ const WRITERS: u32 = 2;
 /// server instead of the options that determine them.
 #[derive(Args, Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NoiseOptions {
-    /// Make each write durable before the next (`O_DSYNC`), as log writers do; otherwise writes
-    /// bypass the page cache without a flush
+    /// Make each write durable before the next, as log writers do
+    ///
+    /// With `O_DSYNC`; otherwise writes bypass the page cache without a flush.
     #[arg(long, conflicts_with = "buffered", help_heading = "Writes")]
     #[serde(skip)]
     pub sync: bool,
@@ -45,13 +46,17 @@ pub struct NoiseOptions {
         help_heading = "Writes"
     )]
     pub write_bytes: Bytes,
-    /// End after this time [default: 60s, or six phases, with --db or --phase; otherwise at Ctrl-C]
+    /// End after this time [default: at Ctrl-C]
+    ///
+    /// With --db or --phase, the default is 60s, or six phases.
     #[arg(long = "for", aliases = ["run-time", "duration"], value_name = "TIME")]
     #[arg(help_heading = "Measurement")]
     #[serde(skip)]
     pub duration_ns: Option<Nanos>,
-    /// Also watch this database, and compare what it did without and with noise:
-    /// `postgres://user@host/db`, `mysql://user@host` or `run:RUN`
+    /// Also watch this database, without and with noise
+    ///
+    /// The report compares what it did: `postgres://user@host/db`, `mysql://user@host` or
+    /// `run:RUN`.
     #[arg(long, value_name = "ADDRESS", help_heading = "Measurement")]
     #[serde(skip)]
     pub db: Option<String>,

@@ -22,10 +22,12 @@ const PARALLEL: [u32; 2] = [1, 16];
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize)]
 #[command(next_help_heading = "Measurement")]
 pub struct FormOptions {
-    /// Drive the storage as this database or store does, and judge by the limits that were
-    /// published for it; also written --for STORE; `--for help` lists them with their sources
+    /// Drive and judge it as this store; or --for STORE
+    ///
+    /// The load is that of this database or store, the limits are those that were published for it;
+    /// `--for help` lists them with their sources.
     #[arg(long, value_name = "STORE", value_parser = blockstone_stores::named(),
-          help_heading = None)]
+          hide_possible_values = true)]
     #[arg(conflicts_with_all = ["profile", "noise", "matrix", "conf", "target", "awr_info"])]
     pub store: Option<String>,
     /// Work of the sessions
@@ -65,11 +67,11 @@ pub struct FormOptions {
 /// Options of the files and of the way to them. The text on each is its help.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StorageOptions {
-    /// Keep the files; a later run that names them as PATH uses them again without loading
+    /// Keep the files, for a later run that names them as PATH
     #[arg(long, help_heading = "Disks")]
     pub keep: bool,
     /// Speed of the link to the storage in MB/s, if the kernel does not know it
-    #[arg(long = "link-mbps", value_name = "MB/S",
+    #[arg(long = "link-mbps", value_name = "MB/S", help_heading = "Disks",
           value_parser = positive.map(|mb_per_s| mb_per_s * 1e6))]
     pub link_bytes_per_s: Option<f64>,
 }

@@ -30,7 +30,7 @@ const FILES: &[(&str, &str)] = &[
 ];
 /// The edits elsewhere: a file, a line of it, and the line that is added after that.
 const EDITS: &[(&str, &str, &str)] = &[
-    ("crates/blockstone/src/verbs.rs", "    runs,\n", "    tally,\n"),
+    ("crates/blockstone/src/verbs.rs", "        runs,\n", "        tally,\n"),
     (
         "Cargo.toml",
         "blockstone-size = { path = \"crates/size\" }\n",

@@ -88,6 +88,31 @@ fn leads_somewhere(tree: &Tree, page: &str, target: &str) -> bool {
     tree.files.iter().any(|file| Path::new(&file.path).starts_with(&resolved))
 }
 
+/// Pages that sources name exist: `blockstone help docs/page.md` prints what a message names.
+pub fn named(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree.rust().filter(|file| !file.is_test() && file.package() != "xtask") {
+        for (index, line) in file.text.lines().take(file.product_lines()).enumerate() {
+            for page in pages(line).filter(|page| tree.file(&format!("docs/{page}")).is_none()) {
+                let what = format!("there is no page {page}");
+                findings.push(file.finding(index, what, "name a file of docs/"));
+            }
+        }
+    }
+    findings
+}
+
+/// Returns the pages that a line names: `docs/page.md`, `blockstone help page.md`.
+fn pages(line: &str) -> impl Iterator<Item = &str> {
+    let after = ["docs/", "blockstone help "].into_iter().flat_map(|it| line.split(it).skip(1));
+    let name = |rest: &'_ str| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        rest[end..].starts_with(".md").then_some(end + ".md".len())
+    };
+    after.filter_map(move |rest| Some(&rest[..name(rest)?]))
+}
+
 /// Page that names, for each promise, the test that shows it.
 const PROMISES: &str = "docs/security-tests.md";
 
@@ -147,6 +172,19 @@ mod tests {
         let text = "a\n[gone](gone.md) and [here](page.md#part)\n[up](../../out.md)\n";
         let lines: Vec<usize> = links(&tree(text)).iter().map(|finding| finding.line).collect();
         assert_eq!(lines, [2, 3]);
+    }
+
+    #[test]
+    fn a_page_that_a_message_names_and_that_is_gone_is_found() {
+        let text = "// docs/page.md\n\"see docs/gone.md\"\n\
+            \"`blockstone help lost.md`, not docs/\"\n\
+            #[cfg(test)]\nmod tests {\n// docs/none.md\n";
+        let source = SourceFile::new("crates/a/src/lib.rs", text);
+        let mut documents = tree("");
+        documents.files.push(source);
+        let found: Vec<_> = named(&documents).into_iter().map(|it| (it.line, it.what)).collect();
+        let gone = |page: &str| format!("there is no page {page}");
+        assert_eq!(found, [(2, gone("gone.md")), (3, gone("lost.md"))]);
     }
 
     #[test]

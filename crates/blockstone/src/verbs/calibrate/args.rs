@@ -24,21 +24,22 @@ const OF_NEW_FILES: [&str; 9] = [
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  blockstone calibrate .                             the storage of this directory
+  blockstone calibrate .                             this directory
   blockstone calibrate --quick /var/lib/postgresql   in at most 20 s
-  blockstone calibrate --max-latency 5ms /data       the most IOPS with p99 ≤ 5 ms
-  blockstone calibrate /data/system01.dbf            an existing file, only read
-  blockstone calibrate /dev/sdb --destroy /dev/sdb   an empty device, read and written
+  blockstone calibrate /data/system01.dbf            a file, only read
+  blockstone calibrate --max-latency 5ms /data       with p99 ≤ 5 ms
+  blockstone calibrate /dev/sdb --destroy /dev/sdb   an empty device
   blockstone calibrate --precondition /dev/sdb --destroy /dev/sdb
-                                                     a flash drive in its steady state
+                                                     a drive in its steady state
   blockstone calibrate --read-only --offset 900G --span 100G /dev/sdb
                                                      a zone of a disk in use
-  blockstone calibrate /data1 /data2 /data3          three directories as one storage
-  blockstone calibrate --mix 70:30,50:50 /data       also random reads and writes together
+  blockstone calibrate /data1 /data2 /data3          as one storage
+  blockstone calibrate --mix 70:30,50:50 /data       reads and writes together
   blockstone calibrate --json . | jq .figures.max_iops.value")]
 pub struct CalibrateArgs {
-    /// A directory, a file (which is only read) or a block device; several are measured as one, and
-    /// any load is spread over them evenly
+    /// A directory, a file (which is only read) or a block device
+    ///
+    /// Several are measured as one, and any load is spread over them evenly.
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath,
           required_unless_present = "file")]
     #[arg(add = Purpose::Scratch)]
@@ -57,7 +58,7 @@ pub struct CalibrateArgs {
           value_hint = ValueHint::FilePath, help_heading = "Test file")]
     #[arg(add = Purpose::Scratch)]
     pub file: Option<PathBuf>,
-    /// Name a block device a second time, to allow its content to be destroyed
+    /// Name a block device again: its content is destroyed
     #[arg(long, value_name = "DEVICE", help_heading = "Test file",
           conflicts_with_all = ["asked_span_bytes", "offset_bytes", "read_only", "keep"])]
     #[arg(add = Purpose::Device)]

@@ -14,18 +14,18 @@ use crate::purpose::Purpose;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  blockstone check /data                             all checks, in seconds
-  blockstone check direct /data                      every operation in every shape
-  blockstone check direct --pid 4711 --for 10s       the open files of a process and its children
-  blockstone check coherence /mnt/a /mnt/b           which writes two mounts see, and when
+  blockstone check /data                           all checks, in seconds
+  blockstone check direct /data                    is I/O direct?
+  blockstone check durability /data                is a flush durable?
+  blockstone check direct --pid 4711 --for 10s     the open files of a process
   blockstone check direct --db postgres://me@localhost/db
-  blockstone check metadata /data --files 1M         names and inodes, up to a million files
-  blockstone check write-order /data                 do writers of one file wait for each other
-  blockstone check iosize -- tar -cf b.tar /data     the sizes in which a command does I/O
-  blockstone check /data --json | jq -r '.tables.answers[] | [.check, .answer] | @tsv'")]
+  blockstone check coherence /mnt/a /mnt/b         who sees which write?
+  blockstone check metadata /data --files 1M       names, up to a million files
+  blockstone check write-order /data               do writers wait?
+  blockstone check iosize -- tar -cf b.tar /data   the sizes of I/O of a command
+  blockstone check /data --json | jq -r '.tables.answers[].answer'")]
 pub struct CheckArgs {
-    /// A directory, in which scratch files are used and removed, or a file or block device,
-    /// which is only read
+    /// A directory, for scratch files, or a file or device, which is only read
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     #[arg(add = Purpose::Scratch)]
     pub path: Option<PathBuf>,

@@ -57,12 +57,14 @@ const LAUNCHERS: [(&str, &str); 4] = [
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  blockstone check coherence /data                   two descriptors on one mount
-  blockstone check coherence /mnt/a /mnt/b           two mounts of one file system
-  blockstone check coherence /dev/sdb /dev/sdc --destroy /dev/sdb --destroy /dev/sdc
-  blockstone check coherence /mnt --witness node1:7777 --rank 0 --ranks 2   on node1
-  blockstone check coherence /mnt --witness node1:7777 --rank 1 --ranks 2   on node2
-  blockstone check coherence --prepare /mnt/a        a file that mounts made later also have")]
+  blockstone check coherence /data              two descriptors on one mount
+  blockstone check coherence /mnt/a /mnt/b      two mounts of one file system
+  blockstone check coherence --prepare /mnt/a   a file for later mounts
+  blockstone check coherence /dev/sdb --destroy /dev/sdb
+  blockstone check coherence /mnt --witness node1:7777 --rank 0 --ranks 2
+                                                on node1
+  blockstone check coherence /mnt --witness node1:7777 --rank 1 --ranks 2
+                                                on node2")]
 struct CoherenceArgs {
     /// Directories, block devices, or files made with --prepare, that are the same storage; a
     /// single one is opened twice

@@ -37,8 +37,8 @@ pub const CHECK: Check = Check {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  blockstone check direct .
-  blockstone check direct /data/base/5/16384         reads only
+  blockstone check direct .                    the storage of this directory
+  blockstone check direct /data/base/5/16384   a file, only read
   blockstone check direct --pid $(pgrep -o postgres) --for 30s
   blockstone check direct --db postgres://me@localhost/db")]
 struct DirectArgs {

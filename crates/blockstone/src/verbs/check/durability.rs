@@ -50,12 +50,12 @@ const DURATION_MAX: Nanos = Nanos::millis(7 * 24 * 3_600_000);
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  blockstone check durability /data                  the chain of devices, and how long flushes take
-  blockstone check durability --serve 0.0.0.0:7464   on another machine: be the witness
+  blockstone check durability /data                  devices, time of a flush
+  blockstone check durability --serve 0.0.0.0:7464   elsewhere: the witness
   blockstone check durability --witness other:7464 /data
-                                                     write until the power is cut
+                                                     until the power is cut
   blockstone check durability --verify --witness other:7464 /data
-                                                     after the cut: what is lost")]
+                                                     after the cut")]
 struct DurabilityArgs {
     /// A directory; without a witness also a file or device, which is not written to
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath,

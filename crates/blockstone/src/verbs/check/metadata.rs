@@ -55,8 +55,8 @@ const SHAPES: [Choice<Shape>; 3] = [
 Examples:
   blockstone check metadata .
   blockstone check metadata /data --files 1M --shape one-directory
-  blockstone check metadata /data --drop-caches      as root: what reads is tried cold, too
-  blockstone check metadata /data --json | jq '.tables.metadata[] | [.operation, .files, .class]'")]
+  blockstone check metadata /data --drop-caches   as root: reads cold, too
+  blockstone check metadata /data --json | jq '.tables.metadata[].class'")]
 struct MetadataArgs {
     /// A directory, in which a scratch directory is made and removed
     #[arg(value_name = "PATH", value_hint = ValueHint::DirPath)]

@@ -42,9 +42,10 @@ const TIME_MAX: Nanos = Nanos::millis(60_000);
 Examples:
   blockstone check write-order /data
   blockstone check write-order /data --writers 8 --for 2s
-  blockstone check write-order /data --writers 1,2,4,8      how it changes with their number
-  blockstone check write-order /data --buffered             writers that use the page cache
-  blockstone check write-order /dev/sdb --destroy /dev/sdb  writers of an empty device")]
+  blockstone check write-order /data --writers 1,2,4,8   by their number
+  blockstone check write-order /data --buffered          through the page cache
+  blockstone check write-order /dev/sdb --destroy /dev/sdb
+                                                         an empty device")]
 struct OrderArgs {
     /// A directory, in which scratch files without a name are used, or an empty block device
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]

@@ -8,8 +8,8 @@ use clap::Args;
 #[command(after_help = "\
 Examples:
   blockstone claim '2 GB/s over 2x2Gb FC from 512 MB files on 16 GB RAM'
-  blockstone claim '20 GB in 180 s over GbE'             what a copy over a network can have moved
-  blockstone claim '200k IOPS of 8K over PCIe 4.0 x4'    requests a second
+  blockstone claim '20 GB in 180 s over GbE'            what a copy moved
+  blockstone claim '200k IOPS of 8K over PCIe 4.0 x4'   requests a second
   blockstone claim --json '1 GB/s over 1GbE' | jq -r .outcome")]
 pub struct ClaimArgs {
     /// The claim in words: a rate, or bytes and time, or requests a second; the link; how much

@@ -17,20 +17,21 @@ use crate::purpose::Purpose;
                       blockstone compare [OPTIONS] <A>... --with <B>...",
     after_help = "\
 Examples:
-  blockstone compare last                          the last recording with the one before
+  blockstone compare last                    the last two recordings
   blockstone compare last~3 last --fail-if slower=5
+  blockstone compare night@..2h night@2h..   before and after, in one recording
   blockstone compare old1 old2 old3 --with new1 new2 new3
-  blockstone compare night@..2h night@2h..         before and after, in one recording
   blockstone compare monday@09:00..10:00 tuesday@09:00..10:00
 
 Of several recordings a side, the interval covers the variation between them. Recordings that
 alternate (old1 new1 old2 new2 …) are also safe against slow changes on the machine."
 )]
 pub struct CompareArgs {
-    /// The baseline, one or more recordings: the directory or id of a recording, or `last`;
+    /// The baseline: directories or ids of recordings, or `last`
+    ///
     /// `night@10m..12m` is a part of the recording `night`. Without --with, the second recording is
     /// compared with the first; a single recording is compared with the previous one of the same
-    /// path
+    /// path.
     #[arg(value_name = "A", required = true)]
     #[arg(add = Purpose::Input)]
     first: Vec<String>,
@@ -38,8 +39,9 @@ pub struct CompareArgs {
     #[arg(long, value_name = "B", num_args = 1..)]
     #[arg(add = Purpose::Input)]
     pub with: Vec<String>,
-    /// Exit with code 1 if any headline figure of B is slower than in A: `slower`, or `slower=5`
-    /// for more than 5 %
+    /// Exit with code 1 if a headline figure of B is slower than in A
+    ///
+    /// `slower`, or `slower=5` for more than 5 %.
     #[arg(long, value_name = "slower[=PCT]")]
     pub fail_if: Option<FailIf>,
 }

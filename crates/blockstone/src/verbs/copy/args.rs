@@ -17,18 +17,19 @@ const COPYING: [&str; 7] = ["force", "resume", "manifest", "against", "method", 
 #[command(after_help = "\
 Examples:
   blockstone copy /u01/users01.dbf /backup/            a file into a directory
-  blockstone copy --verify /u01/oradata /backup/new    a directory, read again from the medium
-  blockstone copy --rate 100M /u01/big.dbf /backup/    beside a database that works
-  blockstone copy --resume /u01/big.dbf /backup/       go on after Ctrl-C, a crash or a full disk
+  blockstone copy --verify /u01/oradata /backup/new    a directory, read again
+  blockstone copy --resume /u01/big.dbf /backup/       after Ctrl-C or a crash
+  blockstone copy --rate 100M /u01/big.dbf /backup/    beside a database
   blockstone copy --manifest m.jsonl /u01/d /backup/   and a year later:
-  blockstone copy --check m.jsonl /backup/             whether all bytes are still the same
+  blockstone copy --check m.jsonl /backup/             are all bytes the same?
   blockstone copy --verify disk.img /dev/sdb --destroy /dev/sdb
   blockstone copy redo.log - | gzip | blockstone copy - redo.log.gz
-  blockstone copy --against cp /u01/big.dbf /backup/   compare with cp in the same run")]
+  blockstone copy --against cp /u01/big.dbf /backup/   compare with cp")]
 pub struct CopyArgs {
-    /// Files, directories and links, or one block device, and last the target: a name that does not
-    /// exist yet, or a directory. `-` is standard input or output. With --check, the target of the
-    /// copy
+    /// Files, directories or a block device, and last the target
+    ///
+    /// Also links. The target is a name that does not exist yet, or a directory. `-` is standard
+    /// input or output. With --check, the target of the copy.
     #[arg(value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
     #[arg(add = Purpose::Copy)]
     pub paths: Vec<PathBuf>,
@@ -46,13 +47,15 @@ pub struct CopyArgs {
     #[arg(long, value_name = "N", help_heading = "Requests",
           value_parser = clap::value_parser!(u16).range(1..=64))]
     pub jobs: Option<u16>,
-    /// Move no more bytes a second than this, all files together; with --check, read no more
+    /// Move no more bytes a second than this, all files together
+    ///
+    /// With --check, read no more.
     #[arg(long, value_name = "BYTES", help_heading = "Requests")]
     pub rate: Option<Bytes>,
-    /// Read the target again from its medium, and compare it with what was read from the source
+    /// Read the target again from its medium, and compare it
     #[arg(long, conflicts_with = "check")]
     pub verify: bool,
-    /// Continue an interrupted copy: give the same command with this option
+    /// Continue an interrupted copy, with the same command
     #[arg(long)]
     pub resume: bool,
     /// Replace files that exist, and copy into directories that exist
@@ -62,13 +65,15 @@ pub struct CopyArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(add = Purpose::Output)]
     pub manifest: Option<PathBuf>,
-    /// Copy nothing: compare the files below PATH with this manifest, plain or compressed by gzip,
-    /// bzip2, xz or zstd. `-` is standard input
+    /// Copy nothing: compare the files with this manifest
+    ///
+    /// The files are those below PATH. The manifest is plain or compressed by gzip, bzip2, xz or
+    /// zstd; `-` is standard input.
     #[arg(long, value_name = "MANIFEST", value_hint = ValueHint::FilePath,
           conflicts_with_all = COPYING)]
     #[arg(add = Purpose::Input)]
     pub check: Option<PathBuf>,
-    /// Name a block device that is the target a second time, to allow its content to be destroyed
+    /// Name a block device again: its content is destroyed
     #[arg(long, value_name = "DEVICE", value_hint = ValueHint::FilePath,
           conflicts_with_all = ["against", "force", "resume", "manifest", "check"])]
     #[arg(add = Purpose::Device)]

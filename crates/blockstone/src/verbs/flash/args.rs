@@ -22,14 +22,15 @@ use crate::purpose::Purpose;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  blockstone flash explain                                    why flash needs garbage collection
-  blockstone flash sim --raw 576G --visible 400G              the write cliff of a device
+  blockstone flash explain                           why it has to collect
+  blockstone flash sim --raw 576G --visible 400G     the write cliff of a device
+  blockstone flash cliff --raw 576G --visible 400G --write-rate 50M
   blockstone flash sim --workload oltp --reads 70 --html cliff.html
-  blockstone flash sim --collect atomic --throttle 15000      writes throttled while dies collect
+  blockstone flash sim --collect atomic --throttle 15000
+                                                     writes throttled meanwhile
   blockstone flash sweep op=7,12.5,20,28,44 policy=greedy,fifo,d=5
   blockstone flash sweep levelling=none,20,10,5,2 --workload hot-cold=5/99
-  blockstone flash cliff --raw 576G --visible 400G --write-rate 50M
-  blockstone flash fit fio_bw.1.log --visible 400G            spare and amplification of a drive
+  blockstone flash fit fio_bw.1.log --visible 400G   of a drive
   blockstone flash life --write-rate 50M --endurance 3000")]
 pub struct FlashArgs {
     /// Computation
@@ -42,8 +43,10 @@ pub struct FlashArgs {
 pub enum FlashVerb {
     /// Simulate one device under one workload, from full to steady state
     Sim(Box<SimArgs>),
+    /// Simulate several settings, and compare write amplification with formulas
+    ///
     /// Simulate write amplification and wear for several over-provisionings, policies, block sizes
-    /// and kinds of wear levelling, and compare write amplification with formulas
+    /// and kinds of wear levelling, and compare write amplification with formulas.
     Sweep(Box<SweepArgs>),
     /// Compute when the write cliff comes, and the rate after it
     Cliff(Box<CliffArgs>),
@@ -52,6 +55,10 @@ pub enum FlashVerb {
     /// Compute the lifetime of a device in years
     Life(Box<LifeArgs>),
     /// Show why flash needs garbage collection, on five blocks of ten pages
+    #[command(after_help = "\
+Examples:
+  blockstone flash explain
+  blockstone flash explain --html why.html")]
     Explain,
 }
 
@@ -107,8 +114,9 @@ pub struct DeviceArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Garbage collection")]
 pub struct CollectionArgs {
-    /// Choice of the block to collect: greedy, fifo, random, cost-benefit or d=N (the emptiest of
-    /// N)
+    /// Choice of the block to collect
+    ///
+    /// greedy, fifo, random, cost-benefit or d=N (the emptiest of N).
     #[arg(long, value_name = "POLICY")]
     pub policy: Option<Policy>,
     /// Free blocks per die that are reserved for collection
@@ -146,13 +154,20 @@ pub struct CollectionArgs {
 
 /// Arguments of `flash sim`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone flash sim --raw 576G --visible 400G     the write cliff of a device
+  blockstone flash sim --workload oltp --reads 70 --html cliff.html
+  blockstone flash sim --collect atomic --throttle 15000")]
 pub struct SimArgs {
     #[command(flatten)]
     pub device: DeviceArgs,
     #[command(flatten)]
     pub collection: CollectionArgs,
-    /// The writes: uniform, sequential, zipf=0.99, hot-cold=20/80, oltp, lsm, or parts with their
-    /// percentage of the writes, for example redo=20+datafile=70+undo=10
+    /// The writes: uniform, sequential, zipf=0.99, hot-cold=20/80, oltp …
+    ///
+    /// Also lsm, or parts with their percentage of the writes, for example
+    /// redo=20+datafile=70+undo=10.
     #[arg(long, default_value = "uniform", help_heading = "Workload")]
     pub workload: Workload,
     /// Percentage of requests that are reads
@@ -204,52 +219,69 @@ pub struct SimArgs {
     #[arg(help_heading = "Duration and precision")]
     pub memory: Bytes,
     /// Also simulate the device without background collection, for comparison
-    #[arg(long, requires = "background")]
+    #[arg(long, requires = "background", help_heading = "Garbage collection")]
     pub against_active: bool,
     /// Admit at most this many write requests per second while a die has to collect, which it then
     /// does between them; also simulate the device without this, for comparison
-    #[arg(long, value_name = "IOPS", value_parser = positive, conflicts_with = "background")]
+    #[arg(long, value_name = "IOPS", value_parser = positive, conflicts_with = "background",
+          help_heading = "Garbage collection")]
     pub throttle: Option<f64>,
     /// Seed of all random choices; the same seed gives the same output
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, help_heading = "Duration and precision")]
     pub seed: u64,
 }
 
 /// Arguments of `flash sweep`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone flash sweep op=7,12.5,20,28,44 policy=greedy,fifo,d=5
+  blockstone flash sweep levelling=none,20,10,5,2 --workload hot-cold=5/99
+  blockstone flash sweep pages-per-block=64,256 --json")]
 pub struct SweepArgs {
-    /// Parameters to vary: op=7,20,44 (over-provisioning in percent), policy=greedy,fifo,d=5,
-    /// pages-per-block=64,256, levelling=none,20,5 (as --levelling of flash sim), reserve=1,4,
-    /// bad-blocks=0,2 (in percent)
+    /// Parameters to vary: op=7,20,44, policy=greedy,fifo,d=5 …
+    ///
+    /// op (over-provisioning in percent), policy, pages-per-block=64,256, levelling=none,20,5 (as
+    /// --levelling of flash sim), reserve=1,4, bad-blocks=0,2 (in percent).
     #[arg(value_name = "KEY=VALUE,VALUE", required = true)]
     pub over: Vec<Axis>,
     #[command(flatten)]
     pub device: DeviceArgs,
     /// The writes, as in flash sim
-    #[arg(long, default_value = "uniform")]
+    #[arg(long, default_value = "uniform", help_heading = "Workload")]
     pub workload: Workload,
     /// Seed of all random choices; the same seed gives the same output
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, help_heading = "Workload")]
     pub seed: u64,
 }
 
 /// Arguments of `flash cliff`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone flash cliff --raw 576G --visible 400G --write-rate 50M
+  blockstone flash cliff --format-level 44 --write-rate 50M")]
 pub struct CliffArgs {
     #[command(flatten)]
     pub device: DeviceArgs,
     #[command(flatten)]
     pub collection: CollectionArgs,
     /// Random overwrites, in bytes per second
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", help_heading = "Workload")]
     pub write_rate: Bytes,
 }
 
 /// Arguments of `flash fit`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone flash fit last --visible 400G             a recording
+  blockstone flash fit fio_bw.1.log --visible 400G     a log of fio
+  blockstone flash fit fio_iops.1.log --io-size 4K --visible 400G")]
 pub struct FitArgs {
-    /// A recording (its directory, its id, or `last`), or a log of fio: `--write_bw_log` or
-    /// `--write_iops_log`
+    /// A recording: its directory, its id, or `last`; or a log of fio
+    ///
+    /// Logs of fio are those of `--write_bw_log` and `--write_iops_log`.
     #[arg(value_name = "RUN|FIO-LOG")]
     #[arg(add = Purpose::Input)]
     pub curve: String,
@@ -262,19 +294,23 @@ pub struct FitArgs {
 
 /// Arguments of `flash life`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone flash life --write-rate 50M --endurance 3000
+  blockstone flash life --write-rate 50M --wa 2.5      as measured")]
 pub struct LifeArgs {
     #[command(flatten)]
     pub device: DeviceArgs,
     #[command(flatten)]
     pub collection: CollectionArgs,
     /// Writes of the host, in bytes per second
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", help_heading = "Workload")]
     pub write_rate: Bytes,
     /// Write amplification [default: by formula, for uniform random writes]
-    #[arg(long, value_parser = positive)]
+    #[arg(long, value_parser = positive, help_heading = "Workload")]
     pub wa: Option<f64>,
     /// Program/erase cycles that a block endures [default: the preset's]
-    #[arg(long, value_name = "CYCLES")]
+    #[arg(long, value_name = "CYCLES", help_heading = "Device")]
     pub endurance: Option<u32>,
 }
 

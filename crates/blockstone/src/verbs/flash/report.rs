@@ -29,7 +29,7 @@ pub use models::{cliff, fit, life};
 pub use sweep::sweep;
 pub use words::given;
 
-const DOCS: &str = "computed by a model; docs/flash.md lists its limits";
+const DOCS: &str = "computed by a model; `blockstone help flash.md` lists its limits";
 
 const SIM: &str = "flash-sim";
 const SWEEP: &str = "flash-sweep";

@@ -12,18 +12,19 @@ use crate::purpose::Purpose;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  blockstone noise /data                             until Ctrl-C: 2 writers over 1 GiB each
-  blockstone noise --buffered --for 60s /data        as dd bs=128k count=8192 conv=notrunc
-  blockstone noise --sync --db run:last /data        what durable writes cost a run in progress
+  blockstone noise /data                         2 writers, until Ctrl-C
+  blockstone noise --buffered --for 60s /data    as dd does
+  blockstone noise --sync --db run:last /data    what a run loses by it
   blockstone noise --db postgres://me@localhost/db --for 2m /data
-  blockstone noise /dev/sdb --destroy /dev/sdb       an empty device")]
+  blockstone noise /dev/sdb --destroy /dev/sdb   an empty device")]
 pub struct NoiseArgs {
-    /// Directories, in each of which a file is made and later removed, or block devices [default:
-    /// .]
+    /// Directories, or block devices [default: .]
+    ///
+    /// In each directory a file is made and later removed.
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     #[arg(add = Purpose::Scratch)]
     pub path: Vec<PathBuf>,
-    /// Name a block device a second time, to allow its content to be destroyed
+    /// Name a block device again: its content is destroyed
     #[arg(long, value_name = "DEVICE")]
     #[arg(add = Purpose::Device)]
     pub destroy: Vec<PathBuf>,

@@ -17,11 +17,11 @@ use crate::purpose::Purpose;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  blockstone offload account awr.html                 from a report of a database
-  blockstone offload account counters.csv --unit GiB  from counters before and after runs
-  blockstone offload model --fit counters.csv --unit GiB --cells 6
-  blockstone offload run --cells 1,2,4 /data          PostgreSQL cells, started for this
-  blockstone offload model --cells 6 --scan-rate 1GB --consume-rate 350MB --returned 94%")]
+  blockstone offload account awr.html                  a report of a database
+  blockstone offload run --cells 1,2,4 /data           measured on PostgreSQL
+  blockstone offload model --cells 6 --scan-rate 1GB --consume-rate 350MB
+  blockstone offload account counters.csv --unit GiB   counters of runs
+  blockstone offload model --fit counters.csv --unit GiB --cells 6")]
 pub struct OffloadArgs {
     /// Action
     #[command(subcommand)]
@@ -43,9 +43,15 @@ pub enum OffloadVerb {
 
 /// Arguments of `offload account`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone offload account awr.html                  a report of a database
+  blockstone offload account counters.csv --unit GiB   counters of runs
+  blockstone offload account awr.html --link 10GB/s --html bytes.html")]
 pub struct AccountArgs {
-    /// AWR reports, or tables of counters as CSV: run, time, instance, statistic, value, unit; `-`
-    /// is standard input
+    /// AWR reports, or tables of counters as CSV; `-` is standard input
+    ///
+    /// The columns are run, time, instance, statistic, value, unit.
     #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
     #[arg(add = Purpose::Input)]
     pub files: Vec<PathBuf>,
@@ -59,16 +65,24 @@ pub struct AccountArgs {
 
 /// Arguments of `offload model`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone offload model --fit counters.csv --unit GiB --cells 6
+  blockstone offload model --cells 6 --scan-rate 1GB --consume-rate 350MB
+  blockstone offload model --fit runs.json --cells 4   what `offload run` found")]
 pub struct ModelArgs {
-    /// Take rates from runs that were measured: the JSON document of `offload account` or
-    /// `offload run`, or what `offload account` reads
+    /// Take rates from runs that were measured
+    ///
+    /// The JSON document of `offload account` or `offload run`, or what `offload account` reads.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(add = Purpose::Input)]
     pub fit: Vec<PathBuf>,
     /// Unit of the counters of bytes in a CSV without a column of units [default: B]
     #[arg(long, value_parser = one_of(UNITS), requires = "fit")]
     pub unit: Option<Unit>,
-    /// Share of what is read that crosses the wire [default: the greatest of the runs, or 100%]
+    /// Share of what is read that crosses the wire
+    ///
+    /// The default is the greatest of the runs, or 100%.
     #[arg(long, value_name = "PERCENT", value_parser = ratio_above_zero)]
     pub returned: Option<f64>,
     /// Bytes that are to be read: the report says how long that takes
@@ -93,7 +107,9 @@ pub struct ModelArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Cells")]
 pub struct CellArgs {
-    /// Storage servers; runs that do not say how many worked are taken to have used all of them
+    /// Storage servers
+    ///
+    /// Runs that do not say how many worked are taken to have used all of them.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     #[arg(default_value_t = 1)]
     pub cells: u32,

@@ -35,8 +35,8 @@ const LINE_BYTES: u64 = 120;
 #[command(after_help = "\
 Examples:
   blockstone offload generate --scale 1G cards.csv
-  blockstone offload generate --format copy - | psql -c 'COPY all_card_trans FROM stdin'
-  blockstone offload generate --schema                the statement that makes the table")]
+  blockstone offload generate --format copy cards.txt   for COPY of PostgreSQL
+  blockstone offload generate --schema                  the statement for it")]
 pub struct GenerateArgs {
     /// The file to write, new or empty; `-` is standard output
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -16,11 +16,11 @@ const COUNTING: [&str; 7] =
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  blockstone reduce /var/lib/postgresql/15/main    a data directory, as a generic array stores it
-  blockstone reduce --model vdo /data/*.dbf        4K blocks; compression below half counts
-  blockstone reduce --html reduction.html /dev/sdb a block device (read only), as a page
-  blockstone reduce --save monday /data            save the scan; --resume monday continues it
-  blockstone reduce --merge hostA hostB            the files of two hosts on one array
+  blockstone reduce /var/lib/postgresql/15/main      a data directory
+  blockstone reduce --model vdo /data/*.dbf          as VDO stores them
+  blockstone reduce --html reduction.html /dev/sdb   a block device, only read
+  blockstone reduce --save monday /data              --resume continues it
+  blockstone reduce --merge hostA hostB              two hosts on one array
   blockstone reduce --json /data | jq '.tables.grids[] | {grid, dedup_ratio}'
   blockstone reduce --generate oracle-like --files 16 --size 128M demo
 
@@ -34,8 +34,9 @@ A model is a name or a TOML file:
   deduplicates = true    equal blocks are stored once           [true]
   zeros = \"free\"         or \"stored\", as any other block        [stored]")]
 pub struct ReduceArgs {
-    /// Files, directories or block devices, which are only read; with --merge, saved scans; with
-    /// --generate, the directory to create
+    /// Files, directories or block devices, which are only read
+    ///
+    /// With --merge, saved scans; with --generate, the directory to create.
     #[arg(value_hint = ValueHint::AnyPath, required_unless_present = "resume",
           conflicts_with = "resume")]
     #[arg(add = Purpose::Input)]
@@ -58,8 +59,9 @@ pub struct ReduceArgs {
         help_heading = "Counting"
     )]
     pub offset: Vec<Bytes>,
-    /// Model of the array that would store the files: generic, vdo, xtremio, or a TOML file (see
-    /// below)
+    /// Model of the array: a name or a TOML file
+    ///
+    /// The names are generic, vdo and xtremio.
     #[arg(long, value_name = "NAME|FILE", default_value = "generic", help_heading = "Counting")]
     #[arg(add = Purpose::Input)]
     pub model: String,
@@ -96,7 +98,9 @@ pub struct ReduceArgs {
     /// Read through the page cache instead of with direct I/O
     #[arg(long, help_heading = "Reading")]
     pub buffered: bool,
-    /// Save the scan to this directory, periodically and at the end
+    /// Save the scan to this directory
+    ///
+    /// Periodically and at the end.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "resume",
           help_heading = "Saved scans")]
     #[arg(add = Purpose::Directory)]
@@ -104,13 +108,14 @@ pub struct ReduceArgs {
     /// Minimum time between two saves
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Saved scans")]
     pub save_every: Nanos,
-    /// Continue an interrupted scan from its last save; the options for counting remain those it
-    /// was started with
+    /// Continue an interrupted scan from its last save
+    ///
+    /// The options for counting remain those it was started with.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Saved scans",
           conflicts_with_all = COUNTING)]
     #[arg(add = Purpose::Directory)]
     pub resume: Option<PathBuf>,
-    /// Combine saved scans, as if one array stored all their files
+    /// Combine saved scans, as if one array stored all files
     #[arg(long, conflicts_with_all = ["save", "resume", "rate", "threads", "buffered"],
           conflicts_with_all = COUNTING, help_heading = "Saved scans")]
     pub merge: bool,

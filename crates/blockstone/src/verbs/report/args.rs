@@ -8,6 +8,12 @@ use crate::purpose::Purpose;
 
 /// Arguments of `report`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone report last                     the last recording
+  blockstone report last --html report.html  as a page
+  blockstone report night@10m..12m           a part of a recording
+  blockstone report 8fj2k1 --expect 'commit.p99<2ms'")]
 pub struct ReportArgs {
     /// A recording: its directory, its id, or `last`; `night@10m..12m` selects a part
     #[arg(add = Purpose::Input)]

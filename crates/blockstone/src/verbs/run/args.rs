@@ -16,35 +16,36 @@ use crate::purpose::Purpose;
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
-  blockstone run .                                   the storage of this directory
-  blockstone run --schemas 8 --threads 16 --update-pct 25 /data
-  blockstone run --readers 128 /d1 /d2 /d3 /d4       128 read-only sessions, four disks
-  blockstone run --redundancy normal --failure-group a=/d1,/d2 --failure-group b=/d3,/d4
+  blockstone run .                                the storage of this directory
+  blockstone run --for postgresql /data           fast enough for it? yes or no
+  blockstone run --sessions 64 --update-pct 25 --for 60s /data
+  blockstone run --readers 128 /d1 /d2 /d3 /d4    read-only sessions, four disks
+  blockstone run --redundancy normal --failure-group a=/d1 --failure-group b=/d2
   blockstone run --conf slob.conf --for 60s /data
-  blockstone run --profile oltp --sessions 32 /data  order entry: transactions per second
-  blockstone run --profile bulk-write /data          tables made of existing rows (CTAS)
+  blockstone run --profile oltp --sessions 32 /data
+  blockstone run --profile bulk-write /data       tables made of rows (CTAS)
   blockstone run --profile scan --multiblock 4,8,16,128 --parallel 1,16 /data
-  blockstone run --noise redo:2 /data                without, then with two noisy writers
-  blockstone run --for postgresql /data              fast enough for PostgreSQL? yes or no
-  blockstone run --for etcd /var/lib/etcd            the same for etcd
+  blockstone run --noise redo:2 /data             without, then with two writers
+  blockstone run --for etcd /var/lib/etcd         the same for another store
   blockstone run --rate 500 --json . | jq .figures.read_iops.value")]
 pub struct RunArgs {
-    /// The disks: directories (one file is created in each), block devices, or files left by a run
-    /// with --keep, which are used again [default: .]
+    /// Directories, block devices, or files that --keep left [default: .]
+    ///
+    /// A file is created in each directory; files that an earlier run left are used again.
     #[arg(value_hint = ValueHint::AnyPath)]
     #[arg(add = Purpose::Scratch)]
     pub path: Vec<PathBuf>,
-    /// Read settings from a slob.conf or pgio.conf; command-line options take precedence
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    #[arg(add = Purpose::Input)]
-    pub conf: Option<PathBuf>,
     #[command(flatten)]
     pub form: FormOptions,
     #[command(flatten)]
     pub method: Wanted,
+    /// Read settings from a slob.conf or pgio.conf; command-line options take precedence
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Workload")]
+    #[arg(add = Purpose::Input)]
+    pub conf: Option<PathBuf>,
     #[command(flatten)]
     pub instance: InstanceArgs,
-    /// Name a block device a second time, to allow its content to be destroyed
+    /// Name a block device again: its content is destroyed
     #[arg(long, value_name = "DEVICE", help_heading = "Disks")]
     #[arg(add = Purpose::Device)]
     pub destroy: Vec<PathBuf>,
@@ -56,24 +57,31 @@ pub struct RunArgs {
     /// Run every combination of these settings, for example update=0,20 sessions=1,8,64
     /// target=instance,postgres:scratch: any option of `run` that has a value, by its name without
     /// dashes; `none` omits an option that has no default. PATH must precede this option
-    #[arg(long, value_name = "NAME=VALUE,VALUE", num_args = 1.., conflicts_with_all = ["awr_info",
-          "keep", "require"])]
+    #[arg(long, value_name = "NAME=VALUE,VALUE", num_args = 1.., help_heading = "Measurement",
+          conflicts_with_all = ["awr_info", "keep", "require"])]
     pub matrix: Vec<String>,
     /// Repetitions of each combination of --matrix, interleaved
-    #[arg(long, value_name = "N", default_value_t = 2, requires = "matrix")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 2,
+        requires = "matrix",
+        help_heading = "Measurement"
+    )]
     #[arg(conflicts_with_all = ["awr_info", "keep", "require"])]
     pub repeat: u32,
     /// Write the recording to this directory (new or empty)
-    #[arg(long = "record", alias = "out", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(long = "record", alias = "out", value_name = "DIR", value_hint = ValueHint::DirPath,
+          help_heading = "Output")]
     #[arg(add = Purpose::Directory)]
     pub out: Option<PathBuf>,
     #[command(flatten)]
     pub storage: StorageOptions,
     /// Print only SLOB's `awr_info` columns: a header line and a line of values
-    #[arg(long, conflicts_with_all = ["json", "csv", "html"])]
+    #[arg(long, conflicts_with_all = ["json", "csv", "html"], help_heading = "Output")]
     pub awr_info: bool,
     /// Exit with code 4 unless these capabilities are available: direct-io, root
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = "Measurement")]
     pub require: Vec<String>,
 }
 

@@ -10,8 +10,9 @@ use jiff::{SignedDuration, Timestamp};
 #[derive(Args, Clone, Debug, Default)]
 #[command(after_help = "\
 Examples:
-  blockstone runs --verb run --since 2d       workload runs of the last two days
-  blockstone runs --path pgdata --json        targets that contain `pgdata`, for a script")]
+  blockstone runs                         the newest first
+  blockstone runs --verb run --since 2d   workload runs of the last two days
+  blockstone runs --path pgdata --json    targets that contain `pgdata`")]
 pub struct RunsArgs {
     /// List only recordings made by this verb
     #[arg(long, value_name = "VERB", value_parser = verb)]

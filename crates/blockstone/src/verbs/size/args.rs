@@ -30,21 +30,23 @@ const OBSERVED: [&str; 9] = [
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  blockstone size awr*.html --redundancy normal        AWR or Statspack reports, of any release
+  blockstone size awr*.html --redundancy normal         AWR or Statspack
+  blockstone size blockstone-runs/last                  of watch or run
+  blockstone size awr*.html --on /new --p99 5ms         is it enough?
   blockstone size awr-hist-*.out --hours 9-17 --weekdays
-  blockstone size a.out b.out --merge                  several databases on the same storage
-  blockstone size blockstone-runs/last                 a recording of watch or run
+  blockstone size a.out b.out --merge                   several databases
   blockstone size sar.txt --disk 180iops,600gb --cell 12disks
-  blockstone size --iops 10000 --reads 50% --redundancy normal --disk 180iops --cell 12disks
-  blockstone size --units 8 --disk 125iops --reads 0% --redundancy high   what eight disks carry
-  blockstone size awr*.html --html size.html           with charts
-  blockstone size awr*.html --on /new/storage --p99 5ms    does it carry this database?
-  blockstone size --iops 5000 --reads 80% --on last        the same of what was recorded on it
-  blockstone size --db postgres://localhost/shop --for 10m --on /new/storage    of a live database
+  blockstone size --iops 10000 --reads 50% --redundancy normal --disk 180iops
+  blockstone size --units 8 --disk 125iops --reads 0%   what eight disks carry
+  blockstone size awr*.html --html size.html            with charts
+  blockstone size --iops 5000 --reads 80% --on last     of a recording
+  blockstone size --db postgres://localhost/shop --for 10m --on /new/storage
   blockstone size awr*.html --verify blockstone-runs/last")]
 pub struct SizeArgs {
+    /// Files of AWR, Statspack, sar, iostat and others, or recordings
+    ///
     /// Files of AWR, Statspack, AWR-Miner, sar, iostat, collectl or CSV, compressed or not;
-    /// recordings; directories of them
+    /// recordings; directories of them.
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     #[arg(add = Purpose::Input)]
     pub paths: Vec<PathBuf>,
@@ -72,8 +74,10 @@ pub struct SizeArgs {
     pub hardware: HardwareArgs,
     #[command(flatten)]
     pub machine: MachineArgs,
-    /// Does this storage carry the need? A path, on which the need is driven at the percentile, at
-    /// its maximum, and then as fast as the storage goes; or a recording of calibrate or run on it
+    /// Does this storage carry it? A path or a recording
+    ///
+    /// On a path, the need is driven at the percentile, at its maximum, and then as fast as the
+    /// storage goes. A recording is one of calibrate or run on that storage.
     #[arg(long, value_name = "PATH|RECORDING", value_hint = ValueHint::AnyPath,
           help_heading = "Answer")]
     #[arg(add = Purpose::Scratch)]
@@ -105,8 +109,9 @@ pub struct SizeArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "A database that runs")]
 pub struct LiveArgs {
-    /// Watch this database, and size the recording: an address as `watch --db` takes it. Several:
-    /// once each
+    /// Watch this database, and size the recording
+    ///
+    /// An address as `watch --db` takes it. Several: once each.
     #[arg(long, value_name = "URL")]
     pub db: Vec<String>,
     /// Time for which it is watched
@@ -157,8 +162,10 @@ pub struct StatedArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Need")]
 pub struct NeedArgs {
-    /// How the storage protects data, which says how many writes it does for one of the database:
-    /// external 1, normal 2, high 3, raid10 2, raid5 4, raid6 6
+    /// How the storage protects data: external, normal, raid5 …
+    ///
+    /// This says how many writes it does for one of the database: external 1, normal 2, high 3,
+    /// raid10 2, raid5 4, raid6 6.
     #[arg(long, value_name = "KIND", default_value = "external")]
     pub redundancy: Redundancy,
     /// The same as a number
@@ -168,7 +175,9 @@ pub struct NeedArgs {
     #[arg(long, value_name = "P", default_value = "p95",
           value_parser = PossibleValuesParser::new(PERCENTILES))]
     pub percentile: String,
-    /// Only these hours of the day, by the clock of the server, for example 9-17
+    /// Only these hours of the day, for example 9-17
+    ///
+    /// By the clock of the server.
     #[arg(long, value_name = "FROM-TO")]
     pub hours: Option<Hours>,
     /// Only Monday to Friday
@@ -183,9 +192,11 @@ pub struct NeedArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Hardware")]
 pub struct HardwareArgs {
-    /// Capacity of one unit: amounts such as 180iops,600gb,350usd, other keys of a catalogue such
-    /// as `rpm=15000,mtbf_h=1000000`, or the name of a unit of the catalogue [default: the first
-    /// unit of the catalogue]
+    /// Capacity of one unit: 180iops,600gb or a name
+    ///
+    /// Amounts such as 180iops,600gb,350usd, other keys of a catalogue such as
+    /// `rpm=15000,mtbf_h=1000000`, or the name of a unit of the catalogue, of which the first is
+    /// the default.
     #[arg(long, value_name = "UNIT")]
     pub disk: Option<String>,
     /// How many units there are: what each has to do; without a need, what all of them carry
@@ -206,8 +217,9 @@ pub struct HardwareArgs {
     /// The share of the reads that a flash cache before the units answers
     #[arg(long, value_name = "PCT", value_parser = share, default_value = "0")]
     pub cached_reads: f64,
-    /// The highest acceptable p99 of a read: with --curve, it limits what a unit may do; with
-    /// --verify and --on, it must be met
+    /// The highest acceptable p99 of a read
+    ///
+    /// With --curve, it limits what a unit may do; with --verify and --on, it must be met.
     #[arg(long, value_name = "TIME")]
     pub p99: Option<Nanos>,
     /// A recording of calibrate on one unit: what it did within --p99 replaces its IOPS

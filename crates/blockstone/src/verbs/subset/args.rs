@@ -17,28 +17,31 @@ use crate::purpose::Purpose;
     subcommand_negates_reqs = true,
     after_help = "\
 Examples:
-  blockstone subset --from postgres://me@host/shop --dry-run     what 1 % becomes with its keys
-  blockstone subset --from postgres://me@host/shop sample        write it into a directory
+  blockstone subset --from postgres://db1/shop --dry-run   what 1 % becomes
+  blockstone subset --from postgres://db1/shop sample      into a directory
   blockstone subset load sample --into postgres://me@localhost/test
-  blockstone subset --from postgres://me@host/shop --percent 5 --into postgres://me@localhost/test
-  blockstone subset --from mysql://me@host/shop --into mysql://me@localhost/test
-  blockstone subset --from … --whole countries --where 'orders=placed > date ''2026-01-01''' sample
+  blockstone subset --from postgres://db1/shop --into postgres://localhost/test
+  blockstone subset --from mysql://me@db1/shop --into mysql://me@localhost/test
+  blockstone subset --from … --whole regions --where 'orders=total > 9' sample
   blockstone subset --from … --mask customer.id=hash --mask email=fake sample
-  blockstone subset --from … --stratify --cap 100 sample         children follow their parents
-  blockstone subset --from … --naive --percent 10                orphans of tables sampled alone"
+  blockstone subset --from … --stratify --cap 100 sample   children too
+  blockstone subset --from … --naive --percent 10          counts orphans"
 )]
 pub struct SubsetArgs {
     #[command(subcommand)]
     pub verb: Option<SubsetVerb>,
-    /// The database to take rows from, which is only read: `postgres://user@host/db` or
-    /// `mysql://user@host/db`
+    /// The database to take rows from, which is only read
+    ///
+    /// `postgres://user@host/db` or `mysql://user@host/db`.
     #[arg(long, value_name = "ADDRESS", required = true)]
     pub from: Option<String>,
     /// The directory to write, new or empty
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     #[arg(add = Purpose::Directory)]
     pub dir: Option<PathBuf>,
-    /// Load the subset into this database, which has none of its tables
+    /// Load the subset into this database
+    ///
+    /// It has none of the tables of the subset.
     #[arg(long, value_name = "ADDRESS")]
     pub into: Option<String>,
     #[command(flatten)]
@@ -48,14 +51,15 @@ pub struct SubsetArgs {
     #[command(flatten)]
     pub mask: MaskArgs,
     /// Connections that read the rows of the subset at once; one with MariaDB
-    #[arg(long, value_name = "N", default_value_t = 4)]
+    #[arg(long, value_name = "N", default_value_t = 4, help_heading = "Rows")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=64))]
     pub readers: u16,
     /// Only say which rows would be taken, and why
-    #[arg(long, conflicts_with_all = ["into", "dir", "naive"])]
+    #[arg(long, conflicts_with_all = ["into", "dir", "naive"], help_heading = "Rows")]
     pub dry_run: bool,
     /// Only sample each table by itself, as Data Pump's SAMPLE does, and count the orphans
-    #[arg(long, conflicts_with_all = ["into", "dir", "whole", "condition", "cap", "stratify"])]
+    #[arg(long, conflicts_with_all = ["into", "dir", "whole", "condition", "cap", "stratify"],
+          help_heading = "Rows")]
     #[arg(conflicts_with_all = ["masks", "readers"])]
     pub naive: bool,
 }
@@ -64,7 +68,9 @@ pub struct SubsetArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Rows")]
 pub struct ChoiceArgs {
-    /// Share of the rows of each table that are taken, before those that they reference
+    /// Share of the rows of each table
+    ///
+    /// The rows that these reference are added.
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percentage)]
     pub percent: f64,
     /// The same number takes the same rows
@@ -73,7 +79,9 @@ pub struct ChoiceArgs {
     /// Take all rows of this table
     #[arg(long, value_name = "TABLE")]
     pub whole: Vec<String>,
-    /// Take, in place of a share, the rows of this table that match a condition
+    /// Take the rows of this table that match
+    ///
+    /// In place of a share.
     #[arg(long = "where", value_name = "TABLE=CONDITION", id = "condition")]
     pub condition: Vec<String>,
     /// Take at most this many rows with the same parent, unless others reference them
@@ -95,11 +103,17 @@ pub struct ChoiceArgs {
 pub enum SubsetVerb {
     /// Load a subset that was written earlier
     Load(LoadArgs),
-    /// Write files for Data Pump that export rows with all that their foreign keys need
+    /// Write files for Data Pump that export a subset
+    ///
+    /// They export rows with all that their foreign keys need.
     Oracle(OracleArgs),
 }
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone subset load sample --into postgres://me@localhost/test
+  blockstone subset load sample --into mysql://me@localhost/test")]
 pub struct LoadArgs {
     /// The directory
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]

@@ -27,8 +27,9 @@ const NAMED: usize = 20;
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Masking")]
 pub struct MaskArgs {
-    /// Mask a column and all that keys connect with it: COLUMN=hash, =fake, =null or =FILE.toml; or
-    /// those that FILE.toml lists
+    /// Mask a column and all that keys connect with it
+    ///
+    /// COLUMN=hash, =fake, =null or =FILE.toml; or those that FILE.toml lists.
     #[arg(long = "mask", value_name = "COLUMN=METHOD", id = "masks")]
     pub masks: Vec<String>,
     /// The secret key of masks, of 16 bytes or more; without it each subset has a new one

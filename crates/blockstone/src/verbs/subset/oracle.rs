@@ -17,6 +17,11 @@ use crate::verb::Context;
 
 /// Which keys, and which rows.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone subset oracle --query SHOP > keys.sql   for SQL*Plus
+  blockstone subset oracle keys.csv export           what it printed
+  blockstone subset oracle --rows rows.csv keys.csv export")]
 pub struct OracleArgs {
     /// Output of the query: the keys, as CSV
     #[arg(value_name = "KEYS.csv", value_hint = ValueHint::FilePath, requires = "dir")]

@@ -12,22 +12,25 @@ use crate::purpose::Purpose;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  blockstone trace orcl_ora_4711.trc               profile, statements, events, files, row sources
+  blockstone trace orcl_ora_4711.trc             where its time went
   blockstone trace --style tkprof orcl_ora_4711.trc.gz
-  blockstone trace --what-if array=100,500 --what-if read=0.5 orcl_ora_4711.trc
-  blockstone trace /var/log/mysql/slow.log.*       several files of one kind as one log
+  blockstone trace old.trc --against new.trc     two traces, by statement
+  blockstone trace --what-if array=100,500 --what-if read=0.5 orcl.trc
+  blockstone trace /var/log/mysql/slow.log.*     several files as one log
   zcat postgresql.csv.gz | blockstone trace --html trace.html -
-  blockstone trace old.trc --against new.trc       two traces, by component and statement
-  blockstone trace --calibration last orcl.trc     its reads beside what the device can do
-  blockstone trace --json slow.log | jq -r '.tables.statements[] | [.id, .time_ns, .text] | @tsv'")]
+  blockstone trace --calibration last orcl.trc   its reads, and the device
+  blockstone trace --json slow.log | jq -r '.tables.statements[].text'")]
 pub struct TraceArgs {
-    /// SQL traces of Oracle, slow logs of MySQL or MariaDB, or logs of PostgreSQL, plain or
-    /// compressed by gzip, bzip2, xz or zstd; several of one kind are read as one. `-` is standard
-    /// input
+    /// SQL traces of Oracle, slow logs of MySQL, or logs of PostgreSQL
+    ///
+    /// Slow logs also of MariaDB; plain or compressed by gzip, bzip2, xz or zstd. Several of one
+    /// kind are read as one. `-` is standard input.
     #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
     #[arg(add = Purpose::Input)]
     pub files: Vec<PathBuf>,
-    /// Compare with these files: what each component and statement took in both
+    /// Compare with these files
+    ///
+    /// The report shows what each component and statement took in both.
     #[arg(long, value_name = "FILE", num_args = 1.., value_hint = ValueHint::FilePath,
           conflicts_with_all = ["style", "what_if", "calibration", "memory_cost", "top",
                                 "block_size"])]
@@ -40,7 +43,9 @@ pub struct TraceArgs {
     /// The order of the report
     #[arg(long, value_enum, value_name = "STYLE", conflicts_with_all = ["json", "csv"])]
     pub style: Option<Style>,
-    /// Show statements with their literals, which may be confidential; otherwise they are `?`
+    /// Show statements with their literals, otherwise they are `?`
+    ///
+    /// They may be confidential.
     #[arg(long)]
     pub keep_text: bool,
     /// The share of executions that the server logged, where the log does not say it:
@@ -51,8 +56,10 @@ pub struct TraceArgs {
     /// storage
     #[arg(long, value_name = "TIME", help_heading = "Predictions")]
     pub memory_cost: Option<Nanos>,
-    /// Predict the response time with other conditions: array=ROWS[,ROWS…] a fetch,
-    /// round-trip=TIME, read=FACTOR of the time of single-block reads, hits=SHARE of these reads
+    /// Predict the response time with other conditions
+    ///
+    /// array=ROWS[,ROWS…] a fetch, round-trip=TIME, read=FACTOR of the time of single-block reads,
+    /// hits=SHARE of these reads.
     #[arg(long, value_name = "CHANGE", help_heading = "Predictions")]
     pub what_if: Vec<Change>,
     /// Compare reads of the trace with this calibration: a directory, an id or `last`

@@ -13,7 +13,7 @@ use crate::verbs::offload::generate::CardsArgs;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  blockstone offload run /data                        1, 2 and 4 cells
+  blockstone offload run /data   1, 2 and 4 cells
   blockstone offload run --cells 1,2 --scale 1G --html cells.html /data
   blockstone offload run --json /data > runs.json
   blockstone offload model --fit runs.json --cells 4")]

@@ -1,0 +1,100 @@
+//! `blockstone help`: the help of a verb, or a page of docs/.
+
+use std::io::{self, IsTerminal as _};
+
+use anyhow::{Result, bail};
+use clap::builder::PossibleValue;
+use clap::{Args, FromArgMatches};
+
+use crate::documents::{self, Document, TOPICS};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::printer::{Printer, answer};
+use crate::verb::Verb;
+use crate::{cli, verbs};
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone help run               the options of a verb
+  blockstone help topics            all documents
+  blockstone help docs/expect.md    the document that a message names
+  blockstone help flash.md | less   a document that has the name of a verb
+  blockstone help check durability")]
+struct HelpArgs {
+    /// A verb with its subcommand, a document, or `topics`
+    #[arg(value_name = "TOPIC")]
+    topic: Vec<String>,
+}
+
+pub const VERB: Verb = Verb {
+    name: "help",
+    about: "Print the help of a verb, or a document",
+    options: HelpArgs::augment_args,
+    run: |options, context| run(&HelpArgs::from_arg_matches(options)?.topic, context.printer),
+    ..Verb::PLAIN
+};
+
+/// A verb takes precedence over a document of the same name; with `docs/` or `.md` it is the
+/// document.
+fn run(topic: &[String], printer: Printer) -> Result<Exit> {
+    let names_file = matches!(topic, [file] if documents::is_file(file));
+    if !names_file && cli::has_command(topic) {
+        return Ok(cli::print_help(topic));
+    }
+    match topic {
+        [topic] if topic == TOPICS => answer(&documents::list())?,
+        [topic] => match documents::find(topic) {
+            Some(document) => print(document, printer)?,
+            None => bail!(unknown(topic)),
+        },
+        _ => bail!(unknown(&topic.join(" "))),
+    }
+    Ok(Exit::Done)
+}
+
+fn print(document: &Document, printer: Printer) -> Result<()> {
+    if io::stdout().is_terminal() {
+        return printer.answer(&document.for_terminal(&printer.style())?);
+    }
+    answer(&document.text()?)
+}
+
+fn unknown(topic: &str) -> Failure {
+    let near = names().filter(|name| strsim::osa_distance(name, topic) <= topic.len().div_ceil(4));
+    let near = near.min_by_key(|name| strsim::osa_distance(name, topic));
+    let lists = "blockstone help topics lists the documents, blockstone --help the verbs";
+    let hint = near.map_or(lists.to_owned(), |name| format!("did you mean `{name}`? {lists}"));
+    Failure::new(format!("help with `{topic}`: neither a verb nor a document"), hint)
+}
+
+/// Returns what can be asked for with one word.
+fn names() -> impl Iterator<Item = String> {
+    let verbs = verbs::ALL.iter().map(|verb| verb.name.to_owned());
+    let documents = documents::ALL.iter().map(|document| format!("{}.md", document.name));
+    verbs.chain([TOPICS.to_owned()]).chain(documents)
+}
+
+/// Returns the topics for completions.
+pub fn topics() -> impl Iterator<Item = PossibleValue> {
+    names().map(|name| {
+        let verb = verbs::find(&name).map(|verb| verb.about);
+        let document = documents::find(&name).map(|document| document.title);
+        let about = verb.or(document).unwrap_or("List the documents");
+        PossibleValue::new(name).help(about)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_topic_suggests_one_that_is_near() {
+        let hint = |topic: &str| crate::failure::hint([&unknown(topic) as _]).unwrap();
+        assert!(hint("calibrat").starts_with("did you mean `calibrate`?"), "{}", hint("calibrat"));
+        assert!(hint("docs/verdict.md").contains("lists the documents"));
+        assert!(hint("verdict.md").starts_with("did you mean `verdicts.md`?"));
+        assert!(hint("weather").starts_with("blockstone help topics"));
+    }
+}
