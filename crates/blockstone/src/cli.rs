@@ -12,7 +12,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, FromArgMatches};
 
+use crate::config::{Config, Places};
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::printer::{answer, complain};
 use crate::store;
 use crate::verb::{Context, Global, JsonVersion, Verb};
@@ -35,8 +37,19 @@ pub fn parse() -> Result<Asked, Exit> {
     if let Some(list) = listed.or_else(|| store::asks_for_list(&words).then(store::list)) {
         return Err(answer(&list).map_or(Exit::CouldNotRun, |()| Exit::Done));
     }
-    let matches = declarations().try_get_matches_from(words);
-    let asked = matches.map_err(Refusal::from).and_then(|matches| asked(&matches));
+    let config = Config::read(Places::of_process(), &Global::settable());
+    let declared = match &config {
+        Ok(config) => config.applied(declarations()),
+        Err(_) => declarations(),
+    };
+    let matches = declared.try_get_matches_from(words).map_err(Refusal::from);
+    // After the command line is read: --help works whatever the files say.
+    let asked = matches.and_then(|matches| {
+        let config = config?;
+        let asked = asked(&matches)?;
+        config.notes().for_each(|note| asked.context.printer.note(&note));
+        Ok(Asked { context: Context { config, ..asked.context }, ..asked })
+    });
     asked.map_err(|refusal| match refusal {
         Refusal::Parser(error) => explain(&error),
         Refusal::Ours { what, hint } => refuse(&format!("error: {what}"), hint),
@@ -55,6 +68,13 @@ enum Refusal {
 impl From<clap::Error> for Refusal {
     fn from(error: clap::Error) -> Self {
         Self::Parser(error)
+    }
+}
+
+impl From<Failure> for Refusal {
+    fn from(error: Failure) -> Self {
+        let error = anyhow::Error::from(error);
+        Self::Ours { what: format!("{error:#}"), hint: failure::hint(error.chain()) }
     }
 }
 
@@ -135,7 +155,8 @@ fn ineffective(verb: &Verb, matches: &ArgMatches, global: &Global) -> Option<Ref
             "omit --runs-dir",
         ));
     }
-    (global.share && !verb.writes && global.html.is_none()).then(|| {
+    let is_given = matches.value_source("share") == Some(ValueSource::CommandLine);
+    (is_given && global.share && !verb.writes && global.html.is_none()).then(|| {
         Refusal::new(
             format!("--share does not apply to {name} without --html: it writes no file"),
             "omit --share",

@@ -6,8 +6,8 @@ use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use blockstone_record::Recording;
 use blockstone_record::manifest::End;
+use blockstone_record::{PAGE, Recording};
 use blockstone_report::expect;
 use blockstone_report::render::{csv, html, json, junit, terminal};
 use blockstone_report::{EXPECTATIONS, Outcome, Report};
@@ -20,9 +20,6 @@ use crate::verb::{Context, JsonVersion};
 use crate::verbs;
 
 const WHERE: &str = "name another file with --html; `blockstone report` makes the page again";
-
-/// File name of the page in the directory of a recording.
-pub const PAGE: &str = "report.html";
 
 /// Whether the verb of the report declares a document that may have these tables.
 fn is_declared(report: &Report) -> bool {

@@ -13,6 +13,7 @@
 mod chapters;
 mod choice;
 mod cli;
+mod config;
 mod documents;
 mod earlier;
 mod exit;

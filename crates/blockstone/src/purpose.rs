@@ -1,6 +1,13 @@
-//! Purposes of paths on the command line, and the test that every path has one.
+//! Purposes of paths on the command line, the test that every path has one, and which arguments
+//! name recordings.
 
 pub use blockstone_measure::Purpose;
+
+/// Marks an argument that names a recording, so that shells complete it.
+#[derive(Clone, Copy, Debug)]
+pub struct NamesRecording;
+
+impl clap::builder::ArgExt for NamesRecording {}
 
 #[cfg(test)]
 mod tests {

@@ -7,12 +7,14 @@ pub mod identity;
 pub mod lanes;
 mod tails;
 
+use std::path::Path;
+
 use blockstone_base::Capability;
 use blockstone_base::table::{Heading, Table, Text, text};
 use blockstone_base::verdict::{Outcome, Verdict};
 use blockstone_figures::WallClock;
-use blockstone_record::Recording;
 use blockstone_record::manifest::{Figure, Manifest};
+use blockstone_record::{Labels, Recording};
 use blockstone_report::render::json;
 use blockstone_report::{Card, Headline, Report, Tone, format};
 use blockstone_size::hardware::{Catalogue, Unit};
@@ -33,7 +35,7 @@ pub fn report(
     Report {
         verb: verb.into(),
         version: 2,
-        identity: identity::lines(manifest),
+        identity: identity::lines(manifest).into_iter().chain(labels(&recording.dir)).collect(),
         warnings: identity::unfinished(manifest).into_iter().collect(),
         verdicts: verdicts.to_vec(),
         notes: degraded(manifest),
@@ -49,6 +51,11 @@ pub fn report(
         shown_only: document::SHOWN_ONLY,
         ..Report::default()
     }
+}
+
+/// Returns what the user says of the recording in a directory, or why that cannot be read.
+pub fn labels(dir: &Path) -> Option<String> {
+    Labels::read(dir).map_or_else(|error| Some(error.to_string()), |labels| labels.shown())
 }
 
 /// Figures in groups, each with the word that precedes its number on a terminal.

@@ -1,55 +1,144 @@
-//! Directories of recordings: found by what a person would type (a directory, an id, `last`), or
-//! created.
+//! Directories of recordings: found by what a person would type (a directory, the beginning of a
+//! name, `last`), or created.
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use blockstone_base::rng;
-use blockstone_record::manifest::{End, Manifest};
-use blockstone_record::{Recording, RunDir, RunState};
+use blockstone_record::manifest::{End, MANIFEST, Manifest};
+use blockstone_record::{GRID, RUNS, Recording, RunDir, RunEntry, RunState};
 use blockstone_servers::without_password;
 
 use crate::failure::Failure;
 use crate::verb::Global;
 
+/// Candidates that an error lists.
+const LISTED: usize = 8;
+
 pub fn open(name: &str, runs_dir: &Path) -> Result<Recording> {
     let dir = locate(name, runs_dir)?;
+    if is_grid(&dir) {
+        let parts = blockstone_record::list_grid(&dir)?;
+        let hint = match parts.last() {
+            Some(first) => format!("name one of its recordings, such as {}", first.path.display()),
+            None => "it has no recordings".to_owned(),
+        };
+        bail!(Failure::new(
+            format!("open {}: it is a grid of {} recordings", dir.display(), parts.len()),
+            hint
+        ));
+    }
     Ok(Recording::open(&dir)?)
 }
 
+/// Whether this is the directory of a grid, which has its recordings in directories of their own.
+pub fn is_grid(dir: &Path) -> bool {
+    !dir.join(MANIFEST).exists() && dir.join(GRID).is_file()
+}
+
+/// Returns the directory of a recording or a grid: a path, or a name as [`find`] takes it. `GRID/X`
+/// is the recording X of a grid.
 pub fn locate(name: &str, runs_dir: &Path) -> Result<PathBuf> {
     let direct = Path::new(name);
-    if direct.join("manifest.json").is_file() || name.contains('/') {
+    if direct.join(MANIFEST).is_file() {
         return Ok(direct.to_path_buf());
     }
-    let list = || format!("blockstone runs lists the recordings in {}", runs_dir.display());
-    let mut runs = blockstone_record::list_runs(runs_dir)?;
-    if let Some(before) = before_last(name) {
-        return match runs.get(before) {
-            Some(run) => Ok(run.path.clone()),
-            None => bail!(Failure::new(
-                format!("find recording `{name}`: there are {}", runs.len()),
-                list()
-            )),
-        };
+    if let Some((grid, part)) = name.split_once('/') {
+        let found = || find(grid, runs_dir).ok().filter(|_| !part.is_empty() && !direct.exists());
+        let part =
+            found().map(|grid| grid.path.join(part)).filter(|it| it.join(MANIFEST).is_file());
+        return Ok(part.unwrap_or_else(|| direct.to_path_buf()));
     }
-    runs.retain(|run| run.id.starts_with(name) || run.path.ends_with(name));
-    match runs.as_slice() {
-        [] => bail!(Failure::new(format!("find recording `{name}`: no such recording"), list())),
-        [run] => Ok(run.path.clone()),
-        many => bail!(Failure::new(
-            format!("find recording `{name}`: {} recordings match", many.len()),
-            list()
-        )),
+    match find(name, runs_dir) {
+        Ok(found) => Ok(found.path),
+        // A recording of a grid has an id of its own.
+        Err(error) => match part_of_grid(name, runs_dir) {
+            Some(part) => Ok(part),
+            None => Err(error),
+        },
     }
 }
 
-/// Returns how many recordings before the last one are meant: 0 for `last`, 2 for `last~2`.
-fn before_last(name: &str) -> Option<usize> {
-    match name.strip_prefix("last")? {
-        "" => Some(0),
-        rest => rest.strip_prefix('~')?.parse().ok(),
+/// Returns the recording or grid in `runs_dir` that a name means: the beginning of its id or of the
+/// name of its directory, if no other begins so; `last`, `last~2` for the second before it;
+/// `calibrate:last` and `calibrate:last~2` among those that this verb made.
+pub fn find(name: &str, runs_dir: &Path) -> Result<RunEntry> {
+    let mut runs = blockstone_record::list_runs(runs_dir)?;
+    let failed = |why: String| anyhow!(Failure::new(why, where_to_look(runs_dir)));
+    if let Some((verb, before)) = from_last(name) {
+        runs.retain(|run| verb.is_none_or(|verb| run.verb == verb));
+        let (count, dir) = (runs.len(), runs_dir.display());
+        let of_verb = verb.map_or(String::new(), |verb| format!(" of {verb}"));
+        return runs.into_iter().nth(before).ok_or_else(|| {
+            failed(format!("find recording `{name}`: there are {count}{of_verb} in {dir}"))
+        });
     }
+    if name.is_empty() {
+        runs.clear();
+    }
+    let is_named = |run: &RunEntry| run.id == name || run.path.ends_with(name);
+    if runs.iter().any(is_named) {
+        runs.retain(is_named);
+    } else {
+        runs.retain(|run| run.id.starts_with(name) || run.name().starts_with(name));
+    }
+    match runs.as_slice() {
+        [] => Err(failed(format!("find recording `{name}`: no such recording"))),
+        [_] => Ok(runs.remove(0)),
+        many => {
+            let mut names: Vec<String> = many.iter().take(LISTED).map(RunEntry::name).collect();
+            let more = many.len() - names.len();
+            names.extend((more > 0).then(|| format!("and {more} more")));
+            bail!(Failure::new(
+                format!("find recording `{name}`: {} match: {}", many.len(), names.join(", ")),
+                "type more of its name"
+            ))
+        }
+    }
+}
+
+fn part_of_grid(name: &str, runs_dir: &Path) -> Option<PathBuf> {
+    if name.is_empty() {
+        return None;
+    }
+    let runs = blockstone_record::list_runs(runs_dir).ok()?;
+    let grids = runs.iter().filter(|run| matches!(run.state, RunState::Grid { .. }));
+    let parts = grids.filter_map(|grid| blockstone_record::list_grid(&grid.path).ok()).flatten();
+    let mut found: Vec<RunEntry> = parts.filter(|part| part.id.starts_with(name)).collect();
+    (found.len() == 1).then(|| found.remove(0).path)
+}
+
+/// Returns the verb, if one is named, and how many recordings before the last one are meant: 0 for
+/// `last`, 2 for `run:last~2`.
+fn from_last(name: &str) -> Option<(Option<&str>, usize)> {
+    let (verb, name) = match name.split_once(':') {
+        Some((verb, name)) => (Some(verb), name),
+        None => (None, name),
+    };
+    let before = match name.strip_prefix("last")? {
+        "" => 0,
+        rest => rest.strip_prefix('~')?.parse().ok()?,
+    };
+    Some((verb, before))
+}
+
+/// Returns a hint on where recordings are: also in the working directory, where earlier versions
+/// put them, if there are any.
+fn where_to_look(runs_dir: &Path) -> String {
+    let list = format!("blockstone runs lists the recordings in {}", runs_dir.display());
+    match left_here(runs_dir) {
+        Some(left) => format!("{list}; {left}"),
+        None => list,
+    }
+}
+
+/// Returns that there are recordings in the working directory, if that is not where they are looked
+/// for.
+pub fn left_here(runs_dir: &Path) -> Option<String> {
+    let here = Path::new(RUNS);
+    let is_other = here.canonicalize().ok()? != runs_dir.canonicalize().unwrap_or_default();
+    let has_any = || blockstone_record::list_runs(here).is_ok_and(|runs| !runs.is_empty());
+    (is_other && has_any()).then(|| format!("--runs-dir {RUNS} lists those in this directory"))
 }
 
 /// Returns the address of a database to watch. A run in progress is given by the name of its
@@ -105,4 +194,90 @@ pub fn calibration_before(run: &Manifest, runs_dir: &Path) -> Option<Manifest> {
     let last = runs.into_iter().max_by_key(|entry| entry.started_at)?;
     let manifest = Recording::open(&last.path).ok()?.manifest;
     (manifest.host.hostname == run.host.hostname).then_some(manifest)
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_record::{Recorder, testing};
+
+    use super::*;
+    use crate::testing::told;
+
+    /// Makes a recording in a directory of this name, which began so many milliseconds after noon.
+    fn record(root: &Path, name: &str, verb: &str, after_ms: u64) {
+        let manifest = Manifest {
+            id: name.rsplit('-').next().unwrap_or_default().to_owned(),
+            verb: verb.to_owned(),
+            started_at: format!("2026-01-01T12:00:0{}.{:03}Z", after_ms / 1000, after_ms % 1000),
+            ..testing::manifest()
+        };
+        Recorder::create(&root.join(name), manifest, &[]).unwrap().close(End::Complete).unwrap();
+    }
+
+    fn made() -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        // Two of one second, the later one with the name that sorts first.
+        record(root.path(), "20260101-120000-calibrate-zzz111", "calibrate", 100);
+        record(root.path(), "20260101-120000-run-aaa222", "run", 200);
+        record(root.path(), "20260101-120001-run-zzz333", "run", 1_000);
+        let grid = root.path().join("20260101-120002-matrix-ggg444");
+        record(&grid, "01-1-ppp555", "run", 2_000);
+        std::fs::write(grid.join(GRID), "{}").unwrap();
+        root
+    }
+
+    #[test]
+    fn a_recording_is_named_by_any_beginning_that_only_it_has() {
+        let root = made();
+        let of = |name: &str| find(name, root.path()).map(|run| run.id);
+        for (name, id) in [
+            ("aaa", "aaa222"),
+            ("aaa222", "aaa222"),
+            ("20260101-120000-r", "aaa222"),
+            ("20260101-120000-run-aaa222", "aaa222"),
+            ("20260101-120001", "zzz333"),
+            ("ggg", "ggg444"),
+        ] {
+            assert_eq!(of(name).unwrap(), id, "{name}");
+        }
+        let error = told(&of("20260101-120000").unwrap_err());
+        let both = "2 match: 20260101-120000-run-aaa222, 20260101-120000-calibrate-zzz111\nhint: ";
+        assert!(error.contains(both), "{error}");
+        let error = told(&of("nope").unwrap_err());
+        assert!(error.contains("no such recording\nhint: blockstone runs lists"), "{error}");
+    }
+
+    #[test]
+    fn the_last_is_the_one_that_began_last() {
+        let root = made();
+        let of = |name: &str| find(name, root.path()).map(|run| run.id);
+        for (name, id) in [
+            ("last", "ggg444"),
+            ("last~1", "zzz333"),
+            ("last~2", "aaa222"),
+            ("last~3", "zzz111"),
+            ("calibrate:last", "zzz111"),
+            ("run:last~1", "zzz333"),
+            ("run:last~2", "aaa222"),
+        ] {
+            assert_eq!(of(name).unwrap(), id, "{name}");
+        }
+        let error = told(&of("calibrate:last~1").unwrap_err());
+        assert!(error.contains("there are 1 of calibrate in "), "{error}");
+        assert!(of("nonsense:last").is_err() && of("last~").is_err() && of("last~x").is_err());
+    }
+
+    #[test]
+    fn recordings_of_a_grid_are_found_by_their_ids_and_below_its_name() {
+        let root = made();
+        let part = root.path().join("20260101-120002-matrix-ggg444/01-1-ppp555");
+        for name in ["ppp555", "ppp", "ggg444/01-1-ppp555", "last/01-1-ppp555"] {
+            assert_eq!(locate(name, root.path()).unwrap(), part, "{name}");
+        }
+        let error = told(&open("ggg444", root.path()).unwrap_err());
+        assert!(error.contains("it is a grid of 1 recordings\nhint: name one of"), "{error}");
+        assert!(error.ends_with(&part.display().to_string()), "{error}");
+        assert_eq!(open("ppp", root.path()).unwrap().manifest.id, "ppp555");
+        assert!(open("ggg444/02-1", root.path()).is_err());
+    }
 }

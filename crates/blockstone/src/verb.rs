@@ -8,14 +8,15 @@ use std::str::FromStr;
 use anyhow::Result;
 use blockstone_base::rule::Listed;
 use blockstone_judge::Findings;
-use blockstone_record::Recording;
 use blockstone_record::manifest::Manifest;
+use blockstone_record::{RUNS, Recording};
 use blockstone_report::Report;
 use blockstone_report::expect::Expectation;
 use blockstone_report::render::csv::Texts;
 use blockstone_report::render::json::schema::Document;
-use clap::{ArgMatches, Args, ValueHint};
+use clap::{Arg, ArgAction, ArgMatches, Args, ValueHint};
 
+use crate::config::{self, Config};
 use crate::documents::TOPICS;
 use crate::exit::Exit;
 use crate::help::{self, Layout};
@@ -112,16 +113,26 @@ pub struct Global {
           value_name = "auto|always|never", hide_default_value = true, hide_possible_values = true)]
     pub color: Color,
     /// Let other users read what is recorded, as the umask says
-    #[arg(long, global = true)]
+    #[arg(long, global = true, value_name = "BOOL", num_args = 0..=1, require_equals = true,
+          action = ArgAction::Set, default_missing_value = "true", default_value_t = false,
+          hide_default_value = true, hide_possible_values = true)]
     pub share: bool,
-    /// The directory in which recordings are stored
-    #[arg(long, global = true, default_value = "blockstone-runs", value_name = "DIR",
-          value_hint = ValueHint::DirPath)]
+    /// The directory of recordings; `blockstone config` says which it is without this option
+    #[arg(long, global = true, default_value = RUNS, hide_default_value = true,
+          value_name = "DIR", value_hint = ValueHint::DirPath,
+          env = "BLOCKSTONE_RUNS_DIR", hide_env_values = true)]
     #[arg(add = Purpose::Directory)]
     pub runs_dir: PathBuf,
 }
 
 impl Global {
+    /// Returns the options that a file of settings may set.
+    pub fn settable() -> Vec<Arg> {
+        let global = Self::augment_args(clap::Command::new(""));
+        let option = |key: &&str| global.get_arguments().find(|arg| arg.get_id() == key).cloned();
+        config::KEYS.iter().filter_map(option).collect()
+    }
+
     /// Whether everything that a page contains is shown, on a page or on a terminal.
     pub fn shows_page(&self) -> bool {
         self.html.is_some() || self.verbose
@@ -153,6 +164,8 @@ pub struct Context {
     pub printer: Printer,
     /// Limits on the figures of the report.
     pub expectations: Vec<Expectation>,
+    /// Where defaults of the global options come from.
+    pub config: Config,
 }
 
 impl Verb {
@@ -178,7 +191,7 @@ impl Verb {
         // An option that is declared here is not declared again by the parser when it passes
         // global options on, so its help does not list it. It is refused where it is given.
         let global = Global::augment_args(clap::Command::new(""));
-        let heeds = |option: &&clap::Arg| self.heeds(option.get_id().as_str());
+        let heeds = |option: &&Arg| self.heeds(option.get_id().as_str());
         // With --help.
         let globals = global.get_arguments().filter(heeds).count() + 1;
         let hidden = global.get_arguments().filter(|it| !heeds(it)).map(|it| it.clone().hide(true));
@@ -201,6 +214,6 @@ impl Verb {
 impl Context {
     pub fn new(global: Global, expectations: Vec<Expectation>) -> Self {
         let printer = Printer::new(global.quiet, global.progress, global.color);
-        Self { global, printer, expectations }
+        Self { global, printer, expectations, config: Config::default() }
     }
 }

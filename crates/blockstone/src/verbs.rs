@@ -40,6 +40,7 @@ verbs! {
     "Recordings, and this program" {
         report,
         runs,
+        config,
         schema,
         completions,
         man,

@@ -23,6 +23,17 @@ pub enum RecordError {
     #[error("create recording {}: another run is recording there", path.display())]
     #[hint("give each run its own --record, or none: the default directories never collide")]
     InUse { path: PathBuf },
+    /// It is to be removed while it is being written.
+    #[error("remove {}: it is still being recorded", path.display())]
+    #[hint("interrupt the command that records it, or wait for its end")]
+    Running { path: PathBuf },
+    #[error("remove {}: it is a link", path.display())]
+    #[hint("remove the link with rm; what it leads to stays")]
+    Link { path: PathBuf },
+    /// A directory that is to be removed has something that no recording has.
+    #[error("remove {}: `{}` in it is not part of a recording", path.display(), found.display())]
+    #[hint("move it elsewhere; nothing was removed")]
+    Strange { path: PathBuf, found: PathBuf },
     #[error("open recording {}: it has no manifest.json", path.display())]
     #[hint("name the directory of one run; `blockstone runs` lists them")]
     NotARecording { path: PathBuf },
@@ -98,7 +109,8 @@ fn io_hint(source: &io::Error) -> &'static str {
              was recorded before stays readable"
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "check the permissions, or name a directory that you may write to (--record, --save)"
+            "check the permissions, or name a directory that you may write to (--runs-dir or \
+             BLOCKSTONE_RUNS_DIR, --record, --save)"
         }
         io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
             "a file is in the way; name another directory"

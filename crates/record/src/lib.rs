@@ -49,10 +49,12 @@ mod bounds;
 mod checksum;
 mod disk;
 mod error;
+mod labels;
 mod levels;
 mod parquet_file;
 mod recorder;
 mod recording;
+mod remove;
 mod rows;
 mod runs;
 mod segments;
@@ -64,11 +66,16 @@ mod tests;
 
 pub use disk::{create_dir, write_file};
 pub use error::RecordError;
+pub use labels::{LABELS, Labels};
 pub use levels::{Level, TICKS, ticks_of};
 pub use manifest::{End, Manifest};
 pub use parameters::Parameters;
 pub use recorder::{Recorder, keep_judgement};
 pub use recording::{Recording, TimeRange, read_manifest};
+pub use remove::{removable, remove};
 pub use rows::{Event, HistogramRow, LatencyClock};
-pub use runs::{GRID, RunDir, RunEntry, RunState, list_runs, new_run_dir, out_run_dir};
+pub use runs::{
+    GRID, PAGE, RUNS, RunDir, RunEntry, RunState, list_grid, list_runs, lock_grid, new_run_dir,
+    out_run_dir,
+};
 pub use series::{Series, SeriesRow};

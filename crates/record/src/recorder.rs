@@ -1,12 +1,11 @@
 //! Writes a recording while the measurement runs.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use blockstone_base::column::{Cell, Kind, Schema};
 use blockstone_base::verdict::Verdict;
-use blockstone_sys::held::HeldDir;
 use jiff::Timestamp;
 
 use crate::disk::{Disk, System, create_dir_on, publish};
@@ -16,6 +15,7 @@ use crate::manifest::{ColumnInfo, End, FORMAT, Figure, MANIFEST, Manifest, Probe
 use crate::parquet_file::{KEY_COLUMNS, Meta};
 use crate::recording::parse_manifest;
 use crate::rows::{self, EVENTS, HISTOGRAMS, HistogramRow};
+use crate::runs::lock;
 use crate::segments::TableFiles;
 use crate::table::{Field, OBJECT, PHASE, T_NS, Table, Type, Value, column_type};
 
@@ -390,15 +390,5 @@ fn value(cell: &Cell) -> Value<'_> {
         Cell::Value(value) => Value::Number(*value),
         Cell::Text(text) => Value::Text(text),
         Cell::Unmeasured => Value::Empty,
-    }
-}
-
-/// Takes the directory's lock. A file system without locks is not an error: a reader then cannot
-/// tell a running recording from a killed one, and says so.
-fn lock(dir: &HeldDir) -> Result<File, RecordError> {
-    let file = dir.file().map_err(RecordError::io("open", dir.path()))?;
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => Err(RecordError::InUse { path: dir.path().to_owned() }),
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
     }
 }

@@ -1,7 +1,7 @@
 //! The directory of runs: the names of run directories, and the list of existing ones.
 
 use std::collections::BTreeMap;
-use std::fs::TryLockError;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,9 +12,12 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
 use crate::error::RecordError;
+use crate::labels::Labels;
 use crate::manifest::{End, Figure, MANIFEST};
 use crate::recording::read_manifest;
 
+/// Name of the directory of runs in a working directory.
+pub const RUNS: &str = "blockstone-runs";
 /// Prefix of a run directory's name: local time, so that names sort by age.
 const TIME_FORMAT: &str = "%Y%m%d-%H%M%S";
 
@@ -38,6 +41,15 @@ pub struct RunEntry {
     pub state: RunState,
     /// Figures by name; empty before the end.
     pub summary: BTreeMap<String, Figure>,
+    /// Tags and note of the user, or why they cannot be read.
+    pub labels: Result<Labels, String>,
+}
+
+impl RunEntry {
+    /// Returns the name of its directory.
+    pub fn name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
 }
 
 /// How a run ended, as far as can be seen from outside.
@@ -50,6 +62,10 @@ pub enum RunState {
     Ended(End),
     Damaged {
         reason: String,
+    },
+    /// It is a directory of recordings, one for each combination of settings and each repeat.
+    Grid {
+        recordings: usize,
     },
 }
 
@@ -85,26 +101,69 @@ fn own(dir: &Path) -> Result<Option<HeldDir>, RecordError> {
 
 /// Name of the file in the directory of a grid that names its recordings.
 pub const GRID: &str = "grid.json";
+/// Name of the page in the directory of a recording or a grid.
+pub const PAGE: &str = "report.html";
+/// The verb that makes grids.
+const GRID_VERB: &str = "run";
 
-/// Returns the runs in `root`, newest first. A run whose manifest cannot be read is listed with the
-/// reason; a directory that is not a run is not listed. If `root` does not exist, there are no
-/// runs. Fails when `root` cannot be listed.
+/// Returns the runs in `root`, newest first: recordings, and grids of recordings. A run whose
+/// manifest cannot be read is listed with the reason; a directory that is not a run is not listed.
+/// If `root` does not exist, there are no runs. Fails when `root` cannot be listed.
 pub fn list_runs(root: &Path) -> Result<Vec<RunEntry>, RecordError> {
+    listed(root, |path| if is_grid(path) { Some(grid_entry(path)) } else { run_entry(path) })
+}
+
+/// Returns the recordings of the grid in `dir`, newest first.
+pub fn list_grid(dir: &Path) -> Result<Vec<RunEntry>, RecordError> {
+    listed(dir, run_entry)
+}
+
+fn listed(
+    root: &Path,
+    entry: impl Fn(&Path) -> Option<RunEntry>,
+) -> Result<Vec<RunEntry>, RecordError> {
     let entries = match path::entries(root) {
         Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(RecordError::io("list", root))?,
     };
-    let mut runs: Vec<RunEntry> = entries.iter().filter_map(|path| run_entry(path)).collect();
+    let mut runs: Vec<RunEntry> = entries.iter().filter_map(|path| entry(path)).collect();
     runs.sort_by(|a, b| (b.started_at, &b.path).cmp(&(a.started_at, &a.path)));
     Ok(runs)
 }
 
+fn is_grid(path: &Path) -> bool {
+    !path.join(MANIFEST).exists() && path.join(GRID).exists()
+}
+
+/// A grid began with the first of its recordings.
+fn grid_entry(path: &Path) -> RunEntry {
+    let named = path.file_name().and_then(Named::of).unwrap_or_default();
+    let parts = list_grid(path).unwrap_or_default();
+    let first = parts.last();
+    let mut entry = RunEntry {
+        path: path.to_owned(),
+        id: named.id,
+        verb: GRID_VERB.to_owned(),
+        started_at: first.and_then(|part| part.started_at).or(named.started_at),
+        target_path: first.and_then(|part| part.target_path.clone()),
+        state: RunState::Grid { recordings: parts.len() },
+        summary: BTreeMap::new(),
+        labels: labels(path),
+    };
+    if entry.id.is_empty() {
+        entry.id = entry.name();
+    }
+    entry
+}
+
+fn labels(path: &Path) -> Result<Labels, String> {
+    Labels::read(path).map_err(|error| error.to_string())
+}
+
 fn run_entry(path: &Path) -> Option<RunEntry> {
-    let named = path.file_name().and_then(|name| Named::parse(name.to_str()?));
+    let named = path.file_name().and_then(Named::of);
     let has_manifest = path.join(MANIFEST).exists();
-    // A grid has its recordings in directories of their own.
-    let is_grid = !has_manifest && path.join(GRID).exists();
-    if !path.is_dir() || is_grid || (named.is_none() && !has_manifest) {
+    if !path.is_dir() || (named.is_none() && !has_manifest) {
         return None;
     }
     Some(match read_manifest(path) {
@@ -120,6 +179,7 @@ fn run_entry(path: &Path) -> Option<RunEntry> {
                 end => RunState::Ended(end),
             },
             summary: manifest.summary,
+            labels: labels(path),
         },
         Err(error) => {
             let named = named.unwrap_or_default();
@@ -131,21 +191,23 @@ fn run_entry(path: &Path) -> Option<RunEntry> {
                 target_path: None,
                 state: RunState::Damaged { reason: error.to_string() },
                 summary: BTreeMap::new(),
+                labels: labels(path),
             }
         }
     })
 }
 
+/// The parts of the name of a recording's directory.
 #[derive(Default)]
-struct Named {
+pub(crate) struct Named {
     started_at: Option<Timestamp>,
     verb: String,
     id: String,
 }
 
 impl Named {
-    fn parse(name: &str) -> Option<Self> {
-        let (time, rest) = name.split_at_checked(15)?;
+    pub fn of(name: impl AsRef<Path>) -> Option<Self> {
+        let (time, rest) = name.as_ref().to_str()?.split_at_checked(15)?;
         let (verb, id) = rest.strip_prefix('-')?.rsplit_once('-')?;
         let time = DateTime::strptime(TIME_FORMAT, time).ok()?;
         let zoned = time.to_zoned(TimeZone::system()).ok();
@@ -161,6 +223,21 @@ impl Named {
 fn is_locked(dir: &Path) -> bool {
     let lock = HeldDir::hold(dir).and_then(|held| held.file()).map(|file| file.try_lock_shared());
     matches!(lock, Ok(Err(TryLockError::WouldBlock)))
+}
+
+/// Takes the directory's lock. A file system without locks is not an error: a reader then cannot
+/// tell a running recording from a killed one, and says so.
+pub(crate) fn lock(dir: &HeldDir) -> Result<File, RecordError> {
+    let file = dir.file().map_err(RecordError::io("open", dir.path()))?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(RecordError::InUse { path: dir.path().to_owned() }),
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
+    }
+}
+
+/// Locks the directory of a grid while its recordings are made, so that it is not removed.
+pub fn lock_grid(dir: &Path) -> Result<File, RecordError> {
+    lock(&own(dir)?.ok_or_else(|| RecordError::NotARecording { path: dir.to_owned() })?)
 }
 
 /// Returns six characters with 30 random bits: enough among the runs of one second.

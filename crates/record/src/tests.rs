@@ -7,6 +7,7 @@ mod faulty;
 mod fixture;
 mod full_disk;
 mod hostile;
+mod kept;
 mod round_trip;
 mod running;
 mod runs;

@@ -90,13 +90,10 @@ impl HeldDir {
         if !self.is_trusted(&found, true)? {
             return Err(Foreign::Owner(found.st_uid).into());
         }
-        let mode = found.st_mode & 0o7777;
-        let own_group = [0, rustix::process::getegid().as_raw()].contains(&found.st_gid);
-        let by_others = mode & 0o002 != 0 || mode & 0o020 != 0 && !own_group;
-        if by_others && mode & 0o1000 == 0 {
-            return Err(Foreign::Writable(mode).into());
+        match by_others(&found) {
+            Some(mode) if mode & 0o1000 == 0 => Err(Foreign::Writable(mode).into()),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Opens the directory `path`, regardless of who owns it or may write to it: for entries that
@@ -445,6 +442,20 @@ pub fn set_times(node: impl AsFd, times: &Timestamps) -> rustix::io::Result<()> 
 /// Like [`open_file`], past the page cache.
 pub fn open_direct(path: &Path) -> io::Result<File> {
     open_at(CWD, path, OFlags::CLOEXEC | OFlags::DIRECT)
+}
+
+/// Returns why others decide what is in an open file, if they do.
+pub fn foreign(file: impl AsFd) -> io::Result<Option<Foreign>> {
+    let found = fstat(file)?;
+    let theirs = (!crate::path::is_trusted(found.st_uid)).then_some(found.st_uid);
+    Ok(theirs.map(Foreign::Owner).or_else(|| by_others(&found).map(Foreign::Writable)))
+}
+
+/// Returns the mode if others than its owner, root and this user's group may write.
+fn by_others(found: &Stat) -> Option<u32> {
+    let mode = found.st_mode & 0o7777;
+    let own_group = [0, rustix::process::getegid().as_raw()].contains(&found.st_gid);
+    (mode & 0o002 != 0 || mode & 0o020 != 0 && !own_group).then_some(mode)
 }
 
 /// Opens a file for reading. Fails for anything but a regular file: a pipe would block until it has

@@ -2,8 +2,6 @@
 
 mod args;
 
-use std::path::Path;
-
 use anyhow::{Result, bail};
 use clap::{Args, FromArgMatches};
 
@@ -33,11 +31,13 @@ pub const WATCH: &str = "watch";
 fn run(args: &ReportArgs, context: &Context) -> Result<Exit> {
     blockstone_sys::memory::hold_to(None);
     let (global, printer) = (&context.global, context.printer);
-    let dir = Path::new(&args.run);
-    if dir.join(blockstone_judge::grid::PLAN_FILE).is_file() {
-        return finish(&matrix::report(dir)?, context);
-    }
     let part = RecordingRange::of(&args.run)?.or(args.from, args.to);
+    if !part.is_limited() && args.only.is_empty() && !args.awr_info {
+        let dir = recordings::locate(&part.run, &global.runs_dir)?;
+        if recordings::is_grid(&dir) {
+            return finish(&matrix::report(&dir)?, context);
+        }
+    }
     let recording = recordings::open(&part.run, &global.runs_dir)?;
     for warning in recording.warnings() {
         printer.note(&format!("warning: {warning}"));

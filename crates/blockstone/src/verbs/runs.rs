@@ -1,10 +1,12 @@
-//! `blockstone runs`: the list of recordings, newest first.
+//! `blockstone runs`: the list of recordings, newest first; labels them and removes them.
 
 mod args;
 mod earlier;
+mod labelling;
+mod removal;
 mod rows;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use blockstone_base::table::{Rows as _, Table, Value};
 use blockstone_record::manifest::End;
 use blockstone_record::{RunEntry, RunState};
@@ -14,24 +16,32 @@ use clap::{Args, FromArgMatches};
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::finish::finish;
+use crate::recordings;
 use crate::verb::{Context, Verb};
-use args::RunsArgs;
-use rows::{FigureRow, RecordingRow, RunRow};
+use args::{Action, RunsArgs};
+use rows::{FigureRow, RecordingRow, RemovedRow, RunRow};
 
 pub const VERB: Verb = Verb {
     name: "runs",
-    about: "List the recordings",
+    about: "List, label and remove recordings",
     options: RunsArgs::augment_args,
     run: |options, context| run(&RunsArgs::from_arg_matches(options)?, context),
     reports: true,
     finds_runs: true,
-    documents: &[Document::of_tables(("runs", 2), "The recordings there are", &[], &[TABLES])
-        .with_names(&[&[LIST]])],
+    documents: &[
+        Document::of_tables(("runs", 2), "The recordings there are", &[], &[TABLES])
+            .with_names(&[&[LIST]]),
+        Document::of_tables(("runs-rm", 2), "Recordings that were removed", &[], &[REMOVED]),
+        Document::of_tables(("runs-prune", 2), "Old ones that were removed", &[], &[REMOVED]),
+    ],
     ..Verb::PLAIN
 };
 
 const TABLES: Tables = &[("recordings", RecordingRow::COLUMNS), ("figures", FigureRow::COLUMNS)];
+
+const REMOVED: Tables = &[("removed", RemovedRow::COLUMNS)];
 
 /// Table for people.
 const LIST: &str = "runs";
@@ -45,32 +55,57 @@ const SHOWN: [&[&str]; 3] =
 
 fn run(args: &RunsArgs, context: &Context) -> Result<Exit> {
     blockstone_sys::memory::hold_to(None);
+    let Some(action) = &args.action else { return list(args, context) };
+    if args.lists() {
+        bail!(Failure::new(
+            "runs: an option of the list has no effect on what follows it",
+            "prune takes --verb, --path and --tag after its name"
+        ));
+    }
+    match action {
+        Action::Rm(args) => removal::rm(args, context),
+        Action::Prune(args) => removal::prune(args, context),
+        Action::Tag(args) => labelling::tag(args, context),
+        Action::Note(args) => labelling::note(args, context),
+    }
+}
+
+fn list(args: &RunsArgs, context: &Context) -> Result<Exit> {
     let dir = &context.global.runs_dir;
     let mut runs = blockstone_record::list_runs(dir)?;
     let recorded = runs.len();
-    runs.retain(|run| is_wanted(run, args));
-    let global = &context.global;
-    let on_screen = global.json.is_none() && global.csv.is_none() && global.html.is_none();
-    if runs.is_empty() && on_screen {
+    let is_late = |run: &RunEntry, since| run.started_at.is_some_and(|at| at >= since);
+    runs.retain(|run| args.since.is_none_or(|since| is_late(run, since)));
+    runs.retain(|run| args.filter.selects(run));
+    if args.names {
+        let line = |run: &RunEntry| run.name().replace('\n', "\\n") + "\n";
+        context.printer.answer(&runs.iter().map(line).collect::<String>())?;
+        return Ok(Exit::Done);
+    }
+    if runs.is_empty() && is_on_screen(context) {
+        let left = recordings::left_here(dir);
         let dir = dir.display();
-        context.printer.note(&match recorded {
-            0 => format!("no recordings in {dir}\nhint: blockstone run . makes one"),
-            all => format!(
+        context.printer.note(&match (recorded, left) {
+            (0, Some(left)) => format!("no recordings in {dir}\nhint: {left}"),
+            (0, None) => format!("no recordings in {dir}\nhint: blockstone run . makes one"),
+            (all, _) => format!(
                 "none of the {all} recordings in {dir} matches\nhint: blockstone runs lists all"
             ),
         });
         return Ok(Exit::Done);
     }
-    // Documents and pages have room for whole paths and times.
-    let width = on_screen.then(|| context.printer.style().width);
-    finish(&report(&runs, width), context)
+    show(&runs, context)
 }
 
-fn is_wanted(run: &RunEntry, args: &RunsArgs) -> bool {
-    let target = run.target_path.as_deref().unwrap_or_default();
-    args.verb.as_ref().is_none_or(|verb| run.verb == *verb)
-        && args.path.as_ref().is_none_or(|path| target.contains(path.as_str()))
-        && args.since.is_none_or(|since| run.started_at.is_some_and(|at| at >= since))
+fn is_on_screen(context: &Context) -> bool {
+    let global = &context.global;
+    global.json.is_none() && global.csv.is_none() && global.html.is_none()
+}
+
+fn show(runs: &[RunEntry], context: &Context) -> Result<Exit> {
+    // Documents and pages have room for whole paths and times.
+    let width = is_on_screen(context).then(|| context.printer.style().width);
+    finish(&report(runs, width), context)
 }
 
 /// Returns a report with a row for each recording, at most `width` columns wide if that is given.
@@ -101,6 +136,7 @@ fn report(runs: &[RunEntry], width: Option<usize>) -> Report {
     let explained =
         runs.iter().filter_map(|run| Some(format!("{}: {}", run.id, explained(&run.state)?)));
     table.notes.extend(explained);
+    table.notes.extend(runs.iter().filter_map(|run| Some(format!("{}: {}", run.id, label(run)?))));
     let figures = Table::new("figures", "", FigureRow::COLUMNS);
     let documents = [
         RecordingRow::table("recordings", "", runs.iter().map(RecordingRow::of)),
@@ -114,6 +150,14 @@ fn report(runs: &[RunEntry], width: Option<usize>) -> Report {
         shown_only: &[LIST],
         first: earlier::keys(runs),
         ..Report::default()
+    }
+}
+
+/// Returns what the user says of a recording: `#baseline before the firmware update`.
+fn label(run: &RunEntry) -> Option<String> {
+    match &run.labels {
+        Ok(labels) => labels.shown(),
+        Err(error) => Some(first_line(error).to_owned()),
     }
 }
 
@@ -168,6 +212,7 @@ fn state_word(state: &RunState) -> &'static str {
         RunState::Running => "running",
         RunState::Unfinished => "unfinished",
         RunState::Damaged { .. } => "damaged",
+        RunState::Grid { .. } => "grid",
         RunState::Ended(End::Complete | End::Running) => "complete",
         RunState::Ended(End::Interrupted { .. }) => "interrupted",
         RunState::Ended(End::Failed { .. }) => "failed",
@@ -202,9 +247,11 @@ mod tests {
     use std::collections::BTreeMap;
 
     use blockstone_base::stats::Estimate;
+    use blockstone_record::Labels;
     use blockstone_record::manifest::Figure;
     use blockstone_report::render::terminal::{self, Style};
 
+    use super::args::Filter;
     use super::*;
 
     fn run(id: &str, target: &str, condemned_by: &[&str]) -> RunEntry {
@@ -228,14 +275,14 @@ mod tests {
             target_path: Some(target.to_owned()),
             state: RunState::Ended(End::Complete),
             summary: BTreeMap::from(summary.map(|(name, figure)| (name.to_owned(), figure))),
+            labels: Ok(Labels::default()),
         }
     }
 
     #[test]
     fn rows_fit_a_narrow_terminal_and_lose_no_column() {
         let long = "/srv/storage/volumes/0007/postgresql/16/main/pgdata";
-        let failed =
-            RunState::Ended(End::failed(&crate::failure::Failure::new("open /x: no space", "y")));
+        let failed = RunState::Ended(End::failed(&Failure::new("open /x: no space", "y")));
         let mut runs = vec![run("8fj2k1", long, &[]), run("9gh3m2", "/d", &["hole"])];
         runs.push(RunEntry { state: failed, ..run("7xxxxx", long, &[]) });
         for width in [80, 100] {
@@ -259,14 +306,40 @@ mod tests {
     }
 
     #[test]
-    fn filters_select_by_verb_path_and_time() {
-        let entry = run("8fj2k1", "/srv/pgdata", &[]);
-        let wanted = |args: RunsArgs| is_wanted(&entry, &args);
-        let verb = |name: &str| RunsArgs { verb: Some(name.to_owned()), ..RunsArgs::default() };
-        let path = |text: &str| RunsArgs { path: Some(text.to_owned()), ..RunsArgs::default() };
-        let since = |at: &str| RunsArgs { since: Some(at.parse().unwrap()), ..RunsArgs::default() };
-        assert!(wanted(RunsArgs::default()) && wanted(verb("calibrate")) && !wanted(verb("run")));
+    fn filters_select_by_verb_path_and_tags() {
+        let mut entry = run("8fj2k1", "/srv/pgdata", &[]);
+        let tags = |tags: &[&str]| tags.iter().map(|tag| (*tag).to_owned()).collect::<Vec<_>>();
+        entry.labels =
+            Ok(Labels { tags: tags(&["a", "b"]).into_iter().collect(), ..Labels::default() });
+        let wanted = |filter: Filter| filter.selects(&entry);
+        let verb = |name: &str| Filter { verb: Some(name.to_owned()), ..Filter::default() };
+        let path = |text: &str| Filter { path: Some(text.to_owned()), ..Filter::default() };
+        let tag = |all: &[&str]| Filter { tag: tags(all), ..Filter::default() };
+        assert!(wanted(Filter::default()) && wanted(verb("calibrate")) && !wanted(verb("run")));
         assert!(wanted(path("/srv")) && wanted(path("pg")) && !wanted(path("/pg/")));
-        assert!(wanted(since("2025-11-22T14:30:00Z")) && !wanted(since("2025-11-22T14:31:00Z")));
+        assert!(wanted(tag(&["a"])) && wanted(tag(&["b", "a"])) && !wanted(tag(&["a", "c"])));
+    }
+
+    #[test]
+    fn what_the_user_says_stands_below_the_list_and_in_the_document() {
+        let mut entry = run("8fj2k1", "/srv/pgdata", &[]);
+        let mut labels = Labels::default();
+        labels.tag("nvme").unwrap();
+        labels.tag("baseline").unwrap();
+        labels.annotate("before the update").unwrap();
+        entry.labels = Ok(labels);
+        let damaged =
+            RunEntry { labels: Err("read labels.json: EOF".to_owned()), ..run("9", "/", &[]) };
+        let report = report(&[entry, damaged], Some(80));
+        let text = terminal::text(&report, false, &Style { color: false, width: 80 });
+        assert!(text.contains("8fj2k1: #baseline #nvme before the update\n"), "{text}");
+        assert!(text.contains("9: read labels.json: EOF"), "{text}");
+        let document = blockstone_report::render::json::document(&report);
+        crate::testing::keeps_to_its_schema(&document);
+        let row = &document["tables"]["recordings"][0];
+        assert_eq!(
+            (&row["tags"], &row["note"]),
+            (&"baseline nvme".into(), &"before the update".into())
+        );
     }
 }

@@ -292,7 +292,7 @@ fn a_limit_of_file_size_is_an_error_with_a_hint() {
         blockstone_binary().display(),
         place.data().display()
     );
-    let ran = run(shell.args(["-c", &script]).current_dir(place.runs()));
+    let ran = run(shell.args(["-c", &script]).env("BLOCKSTONE_RUNS_DIR", place.runs()));
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(ran.stderr.contains("hint: "), "{ran:#?}");
     assert_eq!(place.left_in_data(), Vec::<String>::new());

@@ -33,6 +33,7 @@ mod reduce;
 mod redundancy;
 mod run;
 mod run_report;
+mod runs;
 mod scripts;
 mod size;
 mod stores;
@@ -59,7 +60,7 @@ struct Place {
 }
 
 /// Verbs that create or look up recordings.
-const FINDS_RUNS: [&str; 11] = [
+const FINDS_RUNS: [&str; 12] = [
     "calibrate",
     "run",
     "noise",
@@ -71,6 +72,7 @@ const FINDS_RUNS: [&str; 11] = [
     "report",
     "compare",
     "runs",
+    "config",
 ];
 
 impl Place {

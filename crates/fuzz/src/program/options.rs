@@ -14,15 +14,13 @@ use blockstone_base::rng::Rng;
 use blockstone_cli::Purpose;
 use clap::{Arg, ArgAction, Command};
 
-use super::runner::{Fault, Start};
+use super::runner::{Fault, RUNS, Start};
 use super::{Outcome, Wanted, each};
 use crate::mutate::ODD_NUMBERS;
 use crate::targets::{flash, imports, reduce, workload};
 
 /// Name that the program may write to; everything else must stay as it was.
 const OUT: &str = "out";
-/// The default of `--runs-dir`.
-const RUNS: &str = "blockstone-runs";
 
 const SIZES: &[&str] =
     &["1M", "4K", "8K", "64M", "16K", "0", "1", "8Q", "900T", "16E", "-1", "1.5G"];

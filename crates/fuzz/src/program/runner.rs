@@ -24,6 +24,8 @@ const ENDING_S: u64 = 60;
 const ERROR_LINES_MAX: usize = 12;
 const ERROR_BYTES_MAX: usize = 8 << 10;
 const INTERRUPTED: i32 = 130;
+/// Directory of recordings in the working directory of the program.
+pub const RUNS: &str = "blockstone-runs";
 
 /// Result of one start of the program.
 #[derive(Clone, Debug)]
@@ -131,6 +133,7 @@ impl Start<'_> {
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
             .env("HOME", self.dir)
+            .env("BLOCKSTONE_RUNS_DIR", RUNS)
             .env("BLOCKSTONE_PROGRESS", "none")
             .stdin(Stdio::null())
             .stdout(File::create(self.beside.join("stdout"))?)

@@ -117,7 +117,9 @@ fn damaged_runs_are_listed_with_the_reason_and_strangers_are_not() {
         let RunState::Damaged { reason } = &run.state else { panic!("{:?}", run.state) };
         reason.clone()
     };
-    assert_eq!(runs.len(), 3);
+    assert_eq!(runs.len(), 4);
+    let found = runs.iter().find(|run| run.id == "abc124").unwrap();
+    assert_eq!(found.state, RunState::Grid { recordings: 0 });
     assert!(reason("abc123").contains("no manifest.json"));
     assert!(reason("").contains("EOF"));
     let named = runs.iter().find(|run| run.id == "abc123").unwrap();

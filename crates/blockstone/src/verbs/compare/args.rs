@@ -8,7 +8,7 @@ use blockstone_figures::compare::{Comparison, Row};
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::purpose::Purpose;
+use crate::purpose::{NamesRecording, Purpose};
 
 /// Arguments of `compare`.
 #[derive(Args, Debug)]
@@ -17,7 +17,8 @@ use crate::purpose::Purpose;
                       blockstone compare [OPTIONS] <A>... --with <B>...",
     after_help = "\
 Examples:
-  blockstone compare last                    the last two recordings
+  blockstone compare last                    the last recording with the one before
+  blockstone compare run:last~1 run:last     the last two runs
   blockstone compare last~3 last --fail-if slower=5
   blockstone compare night@..2h night@2h..   before and after, in one recording
   blockstone compare old1 old2 old3 --with new1 new2 new3
@@ -27,17 +28,17 @@ Of several recordings a side, the interval covers the variation between them. Re
 alternate (old1 new1 old2 new2 …) are also safe against slow changes on the machine."
 )]
 pub struct CompareArgs {
-    /// The baseline: directories or ids of recordings, or `last`
+    /// The baseline: directories, beginnings of names or ids, `last`, `last~1`, `run:last`
     ///
     /// `night@10m..12m` is a part of the recording `night`. Without --with, the second recording is
     /// compared with the first; a single recording is compared with the previous one of the same
     /// path.
     #[arg(value_name = "A", required = true)]
-    #[arg(add = Purpose::Input)]
+    #[arg(add = Purpose::Input, add = NamesRecording)]
     first: Vec<String>,
     /// The recordings to compare with the baseline, one or more
     #[arg(long, value_name = "B", num_args = 1..)]
-    #[arg(add = Purpose::Input)]
+    #[arg(add = Purpose::Input, add = NamesRecording)]
     pub with: Vec<String>,
     /// Exit with code 1 if a headline figure of B is slower than in A
     ///

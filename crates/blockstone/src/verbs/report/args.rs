@@ -4,7 +4,7 @@ use blockstone_view::Condition;
 use clap::Args;
 
 use crate::instants::When;
-use crate::purpose::Purpose;
+use crate::purpose::{NamesRecording, Purpose};
 
 /// Arguments of `report`.
 #[derive(Args, Debug)]
@@ -15,8 +15,9 @@ Examples:
   blockstone report night@10m..12m           a part of a recording
   blockstone report 8fj2k1 --expect 'commit.p99<2ms'")]
 pub struct ReportArgs {
-    /// A recording: its directory, its id, or `last`; `night@10m..12m` selects a part
-    #[arg(add = Purpose::Input)]
+    /// A recording: its directory, the beginning of its name or id, `last`, `last~1`, `run:last`;
+    /// `night@10m..12m` selects a part
+    #[arg(add = Purpose::Input, add = NamesRecording)]
     pub run: String,
     /// Print only SLOB's `awr_info` columns of a run: a header line and a line of values
     #[arg(long, conflicts_with_all = ["html", "json", "csv"])]

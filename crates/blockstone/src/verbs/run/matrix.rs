@@ -21,7 +21,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::verb;
-use crate::{finish, recordings};
+use crate::{finish, recorded, recordings};
 
 /// Largest plan that is read; a plan takes some 100 bytes per run.
 const PLAN_BYTES_MAX: Bytes = Bytes::mib(16);
@@ -58,6 +58,7 @@ pub fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
     }
     let dir = recordings::new_dir("matrix", args.out.as_deref(), &global.runs_dir, &[])?;
     blockstone_record::create_dir(&dir.path)?;
+    let _lock = blockstone_record::lock_grid(&dir.path)?;
     let repeats = args.repeat.max(1);
     let name = |cell: usize, repeat: u32| format!("{:02}-{}", cell + 1, repeat + 1);
     let plan = Plan {
@@ -180,7 +181,8 @@ pub fn report(dir: &Path) -> Result<Report> {
         let recording = Recording::open(&dir.join(name)).map_err(|error| error.told())?;
         Ok(recording.manifest)
     });
-    Ok(super::report::grid::report(&grid, &dir.display().to_string()))
+    let identity = recorded::labels(dir).into_iter().collect();
+    Ok(Report { identity, ..super::report::grid::report(&grid, &dir.display().to_string()) })
 }
 
 /// Parses axes of the form `name=value,value`.

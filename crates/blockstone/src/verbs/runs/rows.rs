@@ -1,7 +1,9 @@
 //! Tables of recordings. All media are made from these declarations.
 
 use blockstone_base::rows;
-use blockstone_base::table::{Measure, Missing, Row, Value, count, happened, text, time, unmerged};
+use blockstone_base::table::{
+    Measure, Missing, Row, Value, bytes, count, happened, text, time, unmerged,
+};
 use blockstone_record::RunEntry;
 use blockstone_record::manifest::Figure;
 
@@ -44,10 +46,33 @@ rows! {
         target: Option<String> = text("target"),
         /// Directory of the recording.
         path: String = text("path"),
-        /// `complete`, `running`, `unfinished`, `interrupted`, `failed` or `damaged`.
+        /// `complete`, `running`, `unfinished`, `interrupted`, `failed`, `damaged`, or `grid`: a
+        /// directory of recordings.
         state: &'static str = text("state"),
         /// Reason why it is not complete, if there is one.
         why: Value = text("why").prose(),
+        /// Tags that the user gave it, with spaces between them.
+        tags: String = text("tags"),
+        /// Note of the user.
+        note: String = text("note").prose(),
+    }
+}
+
+rows! {
+    /// Recordings that were to be removed.
+    pub(super) struct RemovedRow {
+        /// Id of the recording or grid.
+        id: String = text("ID"),
+        /// Name of its directory.
+        recording: String = text("recording"),
+        /// Its start, as RFC 3339 in UTC.
+        started_at: Option<String> = text("started"),
+        /// Bytes of its files.
+        bytes: Option<u64> = bytes("size"),
+        /// `removed`, `would be removed` or `kept`.
+        outcome: &'static str = text("outcome").answer(),
+        /// Why it is kept.
+        why: String = text("why").prose(),
     }
 }
 
@@ -71,6 +96,7 @@ rows! {
 
 impl RecordingRow {
     pub fn of(run: &RunEntry) -> Self {
+        let labels = run.labels.clone().unwrap_or_default();
         Self {
             id: run.id.clone(),
             verb: run.verb.clone(),
@@ -79,6 +105,8 @@ impl RecordingRow {
             path: run.path.display().to_string(),
             state: state_word(&run.state),
             why: happened(reason(&run.state)),
+            tags: labels.tags.iter().cloned().collect::<Vec<_>>().join(" "),
+            note: labels.note,
         }
     }
 }

@@ -31,7 +31,7 @@ const OBSERVED: [&str; 9] = [
 #[command(after_help = "\
 Examples:
   blockstone size awr*.html --redundancy normal         AWR or Statspack
-  blockstone size blockstone-runs/last                  of watch or run
+  blockstone size last                                  of watch or run
   blockstone size awr*.html --on /new --p99 5ms         is it enough?
   blockstone size awr-hist-*.out --hours 9-17 --weekdays
   blockstone size a.out b.out --merge                   several databases
@@ -41,7 +41,7 @@ Examples:
   blockstone size awr*.html --html size.html            with charts
   blockstone size --iops 5000 --reads 80% --on last     of a recording
   blockstone size --db postgres://localhost/shop --for 10m --on /new/storage
-  blockstone size awr*.html --verify blockstone-runs/last")]
+  blockstone size awr*.html --verify run:last")]
 pub struct SizeArgs {
     /// Files of AWR, Statspack, sar, iostat and others, or recordings
     ///

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
 use anyhow::Result;
-use blockstone_record::new_run_dir;
+use blockstone_record::{PAGE, new_run_dir};
 use blockstone_watch::{Destination, KEPT, Kept, Watch};
 use jiff::Zoned;
 
-use crate::finish::{PAGE, judge_recording};
+use crate::finish::judge_recording;
 use crate::printer::Printer;
 use crate::verb::Context;
 

@@ -13,7 +13,7 @@ use super::rows::Summary;
 use super::{earlier, overview};
 use crate::layers::layers;
 use crate::verb::Global;
-use crate::{chapters, instants};
+use crate::{chapters, instants, recorded};
 
 /// Key of the document under which its tables are stored.
 pub const VIEWS: &str = "views";
@@ -60,6 +60,8 @@ pub fn report(watched: &Watched<'_>, views: &[String], global: &Global) -> Repor
     // Every column of a probe has its key, whether it has a value or not.
     document.get_mut("probes").into_iter().for_each(json::explain_nulls);
     let imported = interval.history().imported();
+    let dir = Some(recording).filter(|dir| !dir.is_empty());
+    let labels = dir.and_then(|dir| recorded::labels(dir.as_ref()));
     let tool_version = manifest.map(|it| it.tool_version.clone());
     let answers = who(views, &sections).into_iter().chain([line(answers)]);
     let subject = manifest.map_or_else(super::hostname, |manifest| manifest.host.hostname.clone());
@@ -71,7 +73,7 @@ pub fn report(watched: &Watched<'_>, views: &[String], global: &Global) -> Repor
             text: answers.collect::<Vec<_>>().join(" · "),
             ..Headline::default()
         },
-        identity: vec![line(facts)],
+        identity: [line(facts)].into_iter().chain(labels).collect(),
         warnings: imported.map(Imported::line).into_iter().collect(),
         sections,
         verdicts,
