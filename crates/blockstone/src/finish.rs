@@ -108,9 +108,14 @@ pub fn finish_recording(dir: &Path, context: &Context) -> Result<Exit> {
 pub fn judge_recording(dir: &Path, context: &Context) -> Result<Report> {
     let mut report = report_of(Recording::open(dir)?, context)?;
     expect::judge(&mut report, &context.expectations);
-    blockstone_record::keep_judgement(dir, report.summary.clone(), report.verdicts.clone())?;
-    write_page(&report, dir)?;
+    keep(&report, dir)?;
     Ok(report)
+}
+
+/// Stores the judgement of a recording in it and writes its page.
+pub fn keep(report: &Report, dir: &Path) -> Result<()> {
+    blockstone_record::keep_judgement(dir, report.summary.clone(), report.verdicts.clone())?;
+    write_page(report, dir)
 }
 
 /// Writes the page of a report into the directory of its recordings.

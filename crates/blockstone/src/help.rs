@@ -77,7 +77,7 @@ pub fn of_program(command: Command, questions: &[(&str, &[&str])]) -> Command {
         })
         .help_template(template.replace("{all-args}", &options))
         .before_help(list)
-        .after_help(format!("`blockstone VERB -h` shows how to use it.\n{}", pointer(TOPICS)))
+        .after_help("`blockstone VERB -h` is about one verb, `blockstone help topics` more.")
         .after_long_help(format!("{EXIT_CODES}\n\n{}", pointer(TOPICS)))
 }
 

@@ -27,13 +27,12 @@ verbs! {
         check,
         claim,
         compare,
+        demo,
     }
-    "What would another storage do?" {
+    "Other storage, files, samples" {
         flash,
         reduce,
         offload,
-    }
-    "Files and samples" {
         copy,
         subset,
     }

@@ -26,6 +26,7 @@ mod confirm;
 mod cpu;
 mod error;
 mod flush;
+mod heldfile;
 mod hold;
 mod plan;
 mod prepare;
@@ -35,5 +36,6 @@ mod testfile;
 mod testset;
 
 pub use error::CalibrateError;
+pub use heldfile::HeldFile;
 pub use prepare::{Prepared, prepare};
 pub use settings::{Arrivals, OpenLoop, Options, Preconditioning, Settings, Subject, Thoroughness};

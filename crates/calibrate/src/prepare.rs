@@ -26,8 +26,6 @@ use crate::testset::TestSet;
 
 pub(crate) mod together;
 
-/// Largest test file unless a size is requested.
-const DEFAULT_SIZE: Bytes = Bytes::gib(4);
 /// A test file takes at most one part in this many of the free space.
 const FREE_SHARE: u64 = 4;
 /// Fewest blocks for which random access makes sense.
@@ -111,6 +109,7 @@ fn open(
             TestFile::reuse(path, settings.options.block_bytes, run_id, direct, writes)?
         }
         Subject::Destroy(path) => TestFile::device(path, run_id, direct)?,
+        Subject::Held(file) => file.again(direct)?,
         Subject::Path(path) if target.kind == PathKind::Directory => {
             TestFile::create(path, run_id, direct)?
         }
@@ -131,12 +130,17 @@ impl Prepared<'_> {
         Ok(capability::missing(&self.capabilities, required)?)
     }
 
+    /// Returns whether it has created a test file: the subject is a directory.
+    pub fn creates_file(&self) -> bool {
+        self.files.files().iter().all(TestFile::is_created)
+    }
+
     /// Removes the test files of killed runs and returns their paths.
     pub(crate) fn remove_orphans(&self) -> Vec<PathBuf> {
         let directories = self.settings.subjects.iter().filter_map(|subject| match subject {
             Subject::Path(path) if path.is_dir() => Some(path.as_path()),
             Subject::TestFile(path) => Some(parent_dir(path)),
-            Subject::Path(_) | Subject::Destroy(_) => None,
+            Subject::Path(_) | Subject::Destroy(_) | Subject::Held(_) => None,
         });
         let own: Vec<&Path> = self.files.files().iter().map(TestFile::path).collect();
         directories.flat_map(|dir| scratch::remove_orphans(dir, &own)).collect()
@@ -148,7 +152,7 @@ fn check_subject(
     subject: &Subject,
     target: &StorageTarget,
 ) -> Result<(), CalibrateError> {
-    let path = subject.path().clone();
+    let path = subject.path().to_owned();
     match (subject, target.kind) {
         (Subject::Path(_), PathKind::BlockDevice) if settings.options.read_only => {}
         (subject, PathKind::BlockDevice) if !matches!(subject, Subject::TestFile(_)) => {
@@ -200,7 +204,7 @@ fn check_part(
     subject: &Subject,
     kind: PathKind,
 ) -> Result<(), CalibrateError> {
-    let path = subject.path().clone();
+    let path = subject.path().to_owned();
     let whole =
         settings.options.asked_span_bytes.is_none() && settings.options.offset_bytes == Bytes(0);
     let only_read = settings.options.read_only || matches!(subject, Subject::Path(_));
@@ -249,7 +253,8 @@ fn directory_size(
     target: &StorageTarget,
 ) -> Result<Bytes, CalibrateError> {
     let free = Bytes(target.free_bytes / together::sharing_space(targets, target));
-    let default = DEFAULT_SIZE.min(Bytes(free.get() / FREE_SHARE));
+    let most = plan::budget(settings.options.thoroughness()).file;
+    let default = most.min(Bytes(free.get() / FREE_SHARE));
     let asked = settings.options.asked_size_bytes.unwrap_or(default);
     let least = Bytes((settings.options.block_bytes.get() * LEAST_BLOCKS).max(LARGE.get() * 8));
     if settings.options.asked_size_bytes.is_some() && asked < least {

@@ -23,6 +23,7 @@ use crate::confirm;
 use crate::cpu;
 use crate::error::CalibrateError;
 use crate::flush;
+use crate::heldfile::HeldFile;
 use crate::hold::{Backing, Measured, first_sequence, hold};
 use crate::plan::{self, FileRole, LARGE, LOG_SIZE, Step};
 use crate::prepare::{Prepared, together};
@@ -40,6 +41,15 @@ impl Prepared<'_> {
     /// after the first measurement is written into the recording and returns like success, so that
     /// nothing measured before it is lost.
     pub fn run(self, observer: &mut dyn Observer) -> Result<PathBuf, CalibrateError> {
+        self.run_and_hold(observer).map(|(recording, _)| recording)
+    }
+
+    /// Like [`Prepared::run`]; also returns the test file, if this created one and does not keep
+    /// it.
+    pub fn run_and_hold(
+        self,
+        observer: &mut dyn Observer,
+    ) -> Result<(PathBuf, Option<HeldFile>), CalibrateError> {
         let dir = self.settings.recording.path.clone();
         for orphan in self.remove_orphans() {
             observer.note(&format!("removed {}, left by a killed run", orphan.display()));
@@ -90,7 +100,7 @@ impl Prepared<'_> {
                 Err(error) => observer.note(&error.told()),
             }
         }
-        Ok(dir)
+        Ok((dir, prepared.files.into_created().map(HeldFile::new)))
     }
 
     fn manifest(&self) -> Manifest {

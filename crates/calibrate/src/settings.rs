@@ -1,10 +1,12 @@
 //! The user's settings, with every default filled in: [`Options`] from the command line, and
 //! everything around them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use blockstone_base::units::Nanos;
 use blockstone_record::RunDir;
+
+use crate::heldfile::HeldFile;
 
 mod options;
 
@@ -33,7 +35,7 @@ impl Thoroughness {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Subject {
     /// A directory (a test file is created in it), or a regular file or block device that is only
     /// read.
@@ -42,12 +44,15 @@ pub enum Subject {
     TestFile(PathBuf),
     /// A block device whose content may be destroyed.
     Destroy(PathBuf),
+    /// The file of an earlier calibration; it can only be read (`--read-only`).
+    Held(HeldFile),
 }
 
 impl Subject {
-    pub fn path(&self) -> &PathBuf {
+    pub fn path(&self) -> &Path {
         match self {
             Self::Path(path) | Self::TestFile(path) | Self::Destroy(path) => path,
+            Self::Held(file) => file.path(),
         }
     }
 }
@@ -69,7 +74,7 @@ pub struct Preconditioning {
     pub round: Nanos,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// Subjects to measure: one, or several as one.
     pub subjects: Vec<Subject>,

@@ -20,13 +20,16 @@ use crate::error::CalibrateError;
 /// numbers, as when the file system does not support `O_DIRECT`.
 const BUFFERED: &str = "--buffered asks for the page cache";
 
+/// Size of the reads that bring a file into the page cache.
+const CACHED_AT_ONCE: Bytes = Bytes::mib(1);
+
 #[derive(Debug)]
 pub struct TestFile {
     main: Arc<BlockFile>,
     kind: Kind,
     /// Whether the page cache is bypassed, and if not, the reason.
     pub direct: Capability,
-    /// Identity written into every block's stamp.
+    /// Identity written into every block's stamp; zero if they have none.
     pub file_id: u64,
     /// Part of the names of further files that this run creates next to it.
     run_id: u64,
@@ -38,7 +41,7 @@ enum Kind {
     Created,
     /// Created by this run, to be kept.
     Kept,
-    /// Created by an earlier run, which kept it.
+    /// Created by an earlier run, which kept or holds it.
     Reused,
     /// A device that may be overwritten; its first and last blocks are cleared afterwards.
     Device,
@@ -109,14 +112,47 @@ impl TestFile {
         self.kind != Kind::Foreign
     }
 
+    /// Returns whether this run created it and removes it at its end.
+    pub fn is_created(&self) -> bool {
+        self.kind == Kind::Created
+    }
+
     /// Returns whether it has to be laid out before it can be read.
     pub fn needs_layout(&self) -> bool {
         matches!(self.kind, Kind::Created | Kind::Device)
     }
 
-    /// Opens the same file through the page cache.
-    pub fn buffered(&self) -> Result<Arc<BlockFile>, FileError> {
-        self.main.reopen(Access::Read, false).map(Arc::new)
+    /// Opens the same file through the page cache and evicts it from there, then reads its first
+    /// `cached` bytes back.
+    pub fn buffered(&self, cached: Bytes) -> Result<Arc<BlockFile>, FileError> {
+        let buffered = self.main.reopen(Access::Read, false)?;
+        buffered.drop_cached()?;
+        let mut block = vec![0; CACHED_AT_ONCE.get() as usize];
+        for offset in (0..cached.get()).step_by(block.len()) {
+            buffered.read_at(offset, &mut block).map_err(|errno| self.io_error("read", errno))?;
+        }
+        Ok(Arc::new(buffered))
+    }
+
+    /// Opens the same file for another calibration, which only reads it.
+    pub fn again(&self, direct: bool) -> Result<Self, FileError> {
+        let open = |direct| self.main.reopen(Access::Read, direct);
+        let (main, direct) = open_direct(direct, BUFFERED, open)?;
+        let kind = if self.file_id == 0 { Kind::Foreign } else { Kind::Reused };
+        let (file_id, run_id) = (self.file_id, self.run_id);
+        Ok(Self { main: Arc::new(main), kind, direct, file_id, run_id })
+    }
+
+    /// Creates a second file next to it, of the same size, that is one hole. It is removed when
+    /// dropped.
+    pub fn hole(&self) -> Result<Self, FileError> {
+        let name = scratch::name(self.run_id, "hole");
+        let main = self.main.create_beside(name.as_ref(), self.main.is_direct())?;
+        let (main, kind, direct) = (Arc::new(main), Kind::Created, self.direct.clone());
+        let hole = Self { main, kind, direct, file_id: 0, run_id: self.run_id };
+        hole.main.lock_exclusive()?;
+        hole.main.set_size(self.main.size_bytes()?)?;
+        Ok(hole)
     }
 
     /// Creates a second file next to it that starts empty and is removed when dropped.

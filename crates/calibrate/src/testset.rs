@@ -8,7 +8,6 @@ use blockstone_base::units::Bytes;
 use blockstone_engine::{Medium, Stripes};
 use blockstone_sys::file::{BlockFile, FileError};
 
-use crate::plan::LARGE;
 use crate::testfile::{AppendFile, TestFile};
 
 /// At least one file; either all or none created by Blockstone.
@@ -18,6 +17,12 @@ pub struct TestSet(Vec<TestFile>);
 impl TestSet {
     pub fn new(files: Vec<TestFile>) -> Self {
         Self(files)
+    }
+
+    /// Returns the file, if it is the only one and was created by this run.
+    pub fn into_created(mut self) -> Option<TestFile> {
+        let only = self.0.pop().filter(|_| self.0.is_empty());
+        only.filter(TestFile::is_created)
     }
 
     pub fn files(&self) -> &[TestFile] {
@@ -62,19 +67,9 @@ impl TestSet {
     /// Opens the same files through the page cache and evicts them from it, then reads the first
     /// `cached` bytes of all back into it.
     pub fn buffered(&self, cached: Bytes) -> Result<Medium, FileError> {
-        let share = self.share(cached).get();
-        let open = |file: &TestFile| {
-            let buffered = file.buffered()?;
-            buffered.drop_cached()?;
-            let mut block = vec![0; LARGE.get() as usize];
-            for offset in (0..share).step_by(block.len()) {
-                buffered
-                    .read_at(offset, &mut block)
-                    .map_err(|errno| file.io_error("read", errno))?;
-            }
-            Ok(buffered)
-        };
-        self.0.iter().map(open).collect::<Result<_, _>>().map(medium)
+        let share = self.share(cached);
+        let files = self.0.iter().map(|file| file.buffered(share));
+        files.collect::<Result<_, _>>().map(medium)
     }
 
     /// Creates second files next to them that start empty and are removed when dropped.

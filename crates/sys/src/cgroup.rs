@@ -3,6 +3,8 @@
 //! A limit holds for a whole subtree, so the process's own group and all its ancestors count.
 //! Groups above the mount's root (outside a container) and their limits cannot be seen.
 
+mod cap;
+
 use std::path::{Path, PathBuf};
 
 use blockstone_base::identity::{CapKind, CgroupCap};
@@ -10,6 +12,8 @@ use procfs::{FromRead, ProcessCGroups};
 
 use crate::mounts::Mounts;
 use crate::proc::{number, numbers_after, text, under};
+
+pub use cap::ReadCap;
 
 /// Limits above this mean "none": version 1 prints the largest page-aligned number instead.
 const UNLIMITED_BYTES: u64 = 1 << 62;

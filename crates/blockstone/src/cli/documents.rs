@@ -58,11 +58,33 @@ fn words(command: &str) -> Option<Vec<String>> {
     (!words.iter().any(is_placeholder)).then_some(words)
 }
 
+/// Returns the examples in the help of a command and of those below it: a description follows after
+/// two spaces.
+fn examples(command: &clap::Command) -> Vec<String> {
+    let help = command.get_before_long_help().map(ToString::to_string).unwrap_or_default();
+    let lines = help.lines().filter_map(|line| line.strip_prefix("  "));
+    let lines = lines.filter(|line| line.starts_with("blockstone "));
+    let calls = lines.map(|line| line.split("  ").next().unwrap_or_default().to_owned());
+    let mut found: Vec<String> = calls.collect();
+    found.extend(command.get_subcommands().flat_map(examples));
+    found
+}
+
 #[test]
-fn commands_in_documents_are_accepted() {
+fn commands_in_documents_and_examples_are_accepted() {
     let (mut refused, mut accepted) = (Vec::new(), 0);
-    for page in pages() {
-        for (command, is_whole) in commands(&fs::read_to_string(&page).unwrap()) {
+    let mut texts: Vec<(PathBuf, Vec<(String, bool)>)> = pages()
+        .into_iter()
+        .map(|page| {
+            let found = commands(&fs::read_to_string(&page).unwrap());
+            (page, found)
+        })
+        .collect();
+    let examples: Vec<_> = examples(&declarations()).into_iter().map(|it| (it, true)).collect();
+    assert!(examples.len() > 100, "{}", examples.len());
+    texts.push((PathBuf::from("--help"), examples));
+    for (page, commands) in texts {
+        for (command, is_whole) in commands {
             let Some(words) = words(&command) else { continue };
             let words = store::spelled_out(words.into_iter().map(Into::into).collect());
             let error = declarations().try_get_matches_from(words).err();

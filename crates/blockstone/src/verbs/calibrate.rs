@@ -113,7 +113,7 @@ fn settings(args: &CalibrateArgs, global: &Global) -> Result<Settings> {
     check_streams(&args.options.streams)?;
     check_mixes(&args.options.mixes_read_pct)?;
     let subjects = subjects(args)?;
-    let paths: Vec<&Path> = subjects.iter().map(|subject| subject.path().as_path()).collect();
+    let paths: Vec<&Path> = subjects.iter().map(Subject::path).collect();
     let out = args.out.as_deref();
     Ok(Settings {
         options: args.options.clone(),

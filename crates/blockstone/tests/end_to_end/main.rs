@@ -10,6 +10,7 @@ mod bulk_write;
 mod check;
 mod claim;
 mod copy;
+mod demo;
 mod destroy;
 mod direct;
 mod expect;
@@ -68,6 +69,7 @@ const FINDS_RUNS: [&str; 12] = [
     "copy",
     "size",
     "trace",
+    "demo",
     "watch",
     "report",
     "compare",

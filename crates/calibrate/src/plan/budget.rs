@@ -1,10 +1,15 @@
 //! Time limits for the parts of a calibration.
 
-use blockstone_base::units::Nanos;
+use blockstone_base::units::{Bytes, Nanos};
 
 use crate::settings::Thoroughness;
 
+/// Largest test file of a calibration that is to be relied on.
+const DEFAULT_SIZE: Bytes = Bytes::gib(4);
+
 pub struct Budget {
+    /// Largest test file, unless `--size` is given.
+    pub file: Bytes,
     /// Longest layout, unless `--size` is given.
     pub layout: Nanos,
     /// Time limit of a whole calibration, not counting the layout of a given `--size`.
@@ -25,7 +30,8 @@ pub struct Budget {
 pub const fn budget(thoroughness: Thoroughness) -> Budget {
     match thoroughness {
         Thoroughness::Brief => Budget {
-            layout: Nanos::millis(2_000),
+            file: Bytes::mib(512),
+            layout: Nanos::millis(4_000),
             // Its plan is short enough, and tests on a busy machine need all of it.
             run: None,
             warm_up: Nanos::millis(50),
@@ -37,6 +43,7 @@ pub const fn budget(thoroughness: Thoroughness) -> Budget {
             rounds: 1,
         },
         Thoroughness::Quick => Budget {
+            file: DEFAULT_SIZE,
             layout: Nanos::millis(3_000),
             run: Some(Nanos::millis(20_000)),
             warm_up: Nanos::millis(100),
@@ -48,6 +55,7 @@ pub const fn budget(thoroughness: Thoroughness) -> Budget {
             rounds: 1,
         },
         Thoroughness::Standard => Budget {
+            file: DEFAULT_SIZE,
             layout: Nanos::millis(11_000),
             run: Some(Nanos::millis(90_000)),
             warm_up: Nanos::millis(250),
@@ -59,6 +67,7 @@ pub const fn budget(thoroughness: Thoroughness) -> Budget {
             rounds: 1,
         },
         Thoroughness::Full => Budget {
+            file: DEFAULT_SIZE,
             layout: Nanos::millis(60_000),
             run: None,
             warm_up: Nanos::millis(500),

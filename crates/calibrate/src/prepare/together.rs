@@ -20,7 +20,7 @@ pub fn check(settings: &Settings, targets: &[StorageTarget]) -> Result<(), Calib
     let treatment = |(subject, target): (&Subject, &StorageTarget)| match subject {
         Subject::Destroy(_) => Treatment::Destroyed,
         Subject::Path(_) if target.kind == PathKind::Directory => Treatment::TestFile,
-        Subject::Path(_) | Subject::TestFile(_) => Treatment::OnlyRead,
+        Subject::Path(_) | Subject::TestFile(_) | Subject::Held(_) => Treatment::OnlyRead,
     };
     let treatments: Vec<_> = settings.subjects.iter().zip(targets).map(treatment).collect();
     for (at, target) in targets.iter().enumerate() {

@@ -34,6 +34,7 @@ const PAGES: &[&[&str]] = &[
     &["flash", "life", "--write-rate", "50M", "--endurance", "3000"],
     &["flash", "explain"],
     &["claim", "1 GB/s over 1GbE"],
+    &["demo", "data"],
     &["check", "direct", "data"],
     &["copy", "--force", "file", "data"],
     &["runs"],
@@ -41,7 +42,7 @@ const PAGES: &[&[&str]] = &[
 
 /// Pages that have nothing to plot.
 const WITHOUT_CHARTS: &[&str] =
-    &["flash life", "flash explain", "claim", "check direct", "copy", "runs"];
+    &["flash life", "flash explain", "claim", "demo", "check direct", "copy", "runs"];
 
 /// Widths of a window in pixels.
 const WIDTHS: [u32; 2] = [1400, 500];

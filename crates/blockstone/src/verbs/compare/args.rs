@@ -17,7 +17,7 @@ use crate::purpose::{NamesRecording, Purpose};
                       blockstone compare [OPTIONS] <A>... --with <B>...",
     after_help = "\
 Examples:
-  blockstone compare last                    the last recording with the one before
+  blockstone compare last                    the last one with the one before
   blockstone compare run:last~1 run:last     the last two runs
   blockstone compare last~3 last --fail-if slower=5
   blockstone compare night@..2h night@2h..   before and after, in one recording

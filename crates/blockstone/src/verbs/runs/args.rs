@@ -15,7 +15,7 @@ use crate::purpose::NamesRecording;
 Examples:
   blockstone runs                          the newest first
   blockstone runs --verb run --since 2d    workload runs of the last two days
-  blockstone runs tag last baseline nvme   find it again with runs --tag baseline
+  blockstone runs tag last baseline nvme   runs --tag baseline finds it again
   blockstone runs --path pgdata --json     targets that contain `pgdata`
   blockstone runs note last 'before the firmware update'
   blockstone runs rm 20260101 calibrate:last
@@ -61,6 +61,10 @@ pub enum Action {
 }
 
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone runs rm last                 the newest
+  blockstone runs rm 20260101 run:last    the recordings with these names")]
 pub struct RmArgs {
     /// Names of recordings: the beginning of an id or a directory, `last`, `run:last~2`
     #[arg(required = true, value_name = "RECORDING", add = NamesRecording)]
@@ -68,6 +72,10 @@ pub struct RmArgs {
 }
 
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone runs prune --older-than 30d --dry-run
+  blockstone runs prune --keep 20 --yes")]
 #[command(group = ArgGroup::new("which").required(true))]
 pub struct PruneArgs {
     /// Keep this many recordings, the newest
@@ -90,6 +98,9 @@ pub struct PruneArgs {
 }
 
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone runs tag last baseline nvme")]
 pub struct TagArgs {
     /// The recording: the beginning of its id or directory, `last`, `run:last~2`
     #[arg(value_name = "RECORDING", add = NamesRecording)]
@@ -103,6 +114,9 @@ pub struct TagArgs {
 }
 
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone runs note last 'before the firmware update'")]
 pub struct NoteArgs {
     /// The recording: the beginning of its id or directory, `last`, `run:last~2`
     #[arg(value_name = "RECORDING", add = NamesRecording)]

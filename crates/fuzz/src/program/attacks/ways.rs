@@ -521,6 +521,12 @@ pub const WAYS: &[Way] = &[
         paths: &[reach("tools", Within("data"), &["--tools", "{}"])],
     },
     Way { of: "claim", measures: false, plain: &["1 GB/s over 1GbE"], paths: &[] },
+    Way {
+        of: "demo",
+        measures: true,
+        plain: &["data"],
+        paths: &[reach("dir", Within("data"), &["{}"])],
+    },
     Way { of: "completions", measures: false, plain: &["bash"], paths: &[] },
     Way {
         of: "man",
