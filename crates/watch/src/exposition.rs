@@ -159,8 +159,8 @@ impl Collector for Rows {
     }
 }
 
-/// Upper bounds of the buckets of a latency, closest together where limits of databases lie. All that
-/// a recording has would be 100 lines a row.
+/// Upper bounds of the buckets of a latency, closest together where limits of databases lie. All
+/// that a recording has would be 100 lines a row.
 const BOUNDS_NS: [u64; 9] =
     [1 << 17, 1 << 19, 1 << 20, 1 << 21, 1 << 22, 1 << 23, 1 << 24, 1 << 26, 1 << 30];
 

@@ -71,10 +71,10 @@ impl LatencyHistogram {
     /// Returns the least latency that bounds a quantile from above by its own share of latencies
     /// beyond it; infinite if there is none.
     ///
-    /// In a disturbed second, many latencies are just beyond p99, and few are ten times as long: the
-    /// share beyond p99 varies too much to say anything, that beyond a longer latency does not. It
-    /// must leave room for [`WORST_UNSEEN`] more parts like the worst one. A latency that none
-    /// exceeded bounds nothing, since its share does not show how it varies.
+    /// In a disturbed second, many latencies are just beyond p99, few are ten times as long: the
+    /// share beyond p99 may vary too much to say anything where that beyond a longer one does not.
+    /// The share must leave room for [`WORST_UNSEEN`] more parts like the worst one. A latency that
+    /// none exceeded bounds nothing, since its share does not show how it varies.
     fn bound_further_up_ns(&self, quantile: f64, parts: &[&Buckets], doubt: f64) -> f64 {
         let n = self.count() as f64;
         let quantile_ns = self.quantile_ns(quantile);

@@ -129,7 +129,8 @@ fn fish(of_recordings: &[String]) -> String {
 }
 
 /// Returns the declarations with values to offer where the command line takes a text: names of
-/// figures after `--expect`, of stores after `--for`, and topics after `help`; recordings are marked.
+/// figures after `--expect`, of stores after `--for`, and topics after `help`; recordings are
+/// marked.
 fn offering() -> clap::Command {
     let declarations = marked(cli::declarations());
     let expect = find(&declarations, |arg| arg.get_id() == "expect");

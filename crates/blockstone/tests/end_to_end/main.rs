@@ -61,7 +61,7 @@ struct Place {
 }
 
 /// Verbs that create or look up recordings.
-const FINDS_RUNS: [&str; 12] = [
+const FINDS_RUNS: [&str; 13] = [
     "calibrate",
     "run",
     "noise",

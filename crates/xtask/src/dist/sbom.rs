@@ -1,4 +1,4 @@
-//! `blockstone-VERSION.cdx.json`: what the binary is made of, as a CycloneDX 1.5 bill of materials.
+//! `blockstone-VERSION-TRIPLE.cdx.json`: the components of the binary, in `CycloneDX` 1.5.
 
 use anyhow::Result;
 use serde_json::json;
