@@ -1,7 +1,7 @@
 //! Users of the disks: bytes by disk, role, process and file, with the statement where a database
 //! is watched.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use blockstone_base::column::Unmeasured;
 use blockstone_base::table::{Merge, Table};
@@ -183,8 +183,9 @@ fn disk(row: &[Value]) -> String {
     said(row, "disk").to_owned()
 }
 
-/// Returns the answer in a sentence: which process wrote most to the busiest disk, or read most if
-/// more was read than written.
+/// Returns the answer in a sentence: who wrote most to the busiest disk, or read most if more was
+/// read than written. Processes of one name and role count together: a backup may be hundreds that
+/// each end soon.
 pub fn answer(table: &Table) -> String {
     let rows: Vec<&[Value]> = table.rows.iter().map(|row| &row.cells[..]).collect();
     let mut disks: BTreeMap<&str, f64> = BTreeMap::new();
@@ -202,17 +203,18 @@ pub fn answer(table: &Table) -> String {
     } else {
         ("read_bytes", "read", "read")
     };
-    let mut processes: BTreeMap<[&str; 3], f64> = BTreeMap::new();
-    for row in &of_disk {
-        let process = ["process", "pid", "role"].map(|key| said(row, key));
-        *processes.entry(process).or_default() += number(row, key);
+    let mut groups: BTreeMap<[&str; 2], Group<'_>> = BTreeMap::new();
+    for row in of_disk.iter().filter(|row| number(row, key) > 0.0) {
+        let group = groups.entry(["process", "role"].map(|key| said(row, key))).or_default();
+        group.bytes += number(row, key);
+        group.pids.extend(Some(said(row, "pid")).filter(|pid| !pid.is_empty()));
     }
     let most = |known: bool| {
-        let of = processes.iter().filter(|([_, pid, _], _)| !known || !pid.is_empty());
-        of.max_by(|a, b| a.1.total_cmp(b.1))
+        let of = groups.iter().filter(|(_, group)| !known || !group.pids.is_empty());
+        of.max_by(|a, b| a.1.bytes.total_cmp(&b.1.bytes))
     };
-    let Some((process, bytes)) = most(false) else { return String::new() };
-    let is_its = |row: &&&[Value]| ["process", "pid", "role"].map(|key| said(row, key)) == *process;
+    let Some((name, group)) = most(false) else { return String::new() };
+    let is_its = |row: &&&[Value]| ["process", "role"].map(|key| said(row, key)) == *name;
     let mut files: Vec<&[Value]> = of_disk.iter().filter(is_its).copied().collect();
     files.retain(|row| number(row, key) > 0.0);
     files.sort_by(|a, b| number(b, key).total_cmp(&number(a, key)));
@@ -221,25 +223,37 @@ pub fn answer(table: &Table) -> String {
     let file = file.map_or(String::new(), |file| format!(": {file}{more}"));
     let percent = |bytes: f64| format!("{:.0} %", 100.0 * bytes / all(key).max(1.0));
     // A write that is charged to no process is half an answer.
-    let next = most(true)
-        .filter(|(next, bytes)| process[1].is_empty() && **bytes > 0.0 && *next != process);
-    let next =
-        next.map(|(next, bytes)| format!("; then {} with {}", named(*next), percent(*bytes)));
+    let next = most(true).filter(|(next, _)| group.pids.is_empty() && *next != name);
+    let next = next
+        .map(|(next, its)| format!("; then {} with {}", named(*next, its), percent(its.bytes)));
     let disk = if disk.is_empty() { String::new() } else { format!("{disk}: ") };
     let total = Amount(all(key) as u64);
-    let (name, share) = (named(*process), percent(*bytes));
+    let (name, share) = (named(*name, group), percent(group.bytes));
     format!("{disk}{name} {verb} {share} of {total} {done}{file}{}", next.unwrap_or_default())
 }
 
-/// Returns a process as people name it: `postgres 1234 (checkpointer)`.
-fn named([process, pid, role]: [&str; 3]) -> String {
-    let pid = if pid.is_empty() { String::new() } else { format!(" {pid}") };
-    let role = match role.split_once('/') {
-        Some((product, role)) if product == process => format!(" ({role})"),
-        Some((product, role)) => format!(" ({product} {role})"),
-        None => String::new(),
+/// Processes of one name and role.
+#[derive(Default)]
+struct Group<'a> {
+    bytes: f64,
+    pids: BTreeSet<&'a str>,
+}
+
+/// Returns processes as people name them: `postgres 1234 (checkpointer)`, `dd (30 processes)`.
+fn named([process, role]: [&str; 2], group: &Group<'_>) -> String {
+    let pid = match group.pids.first() {
+        Some(pid) if group.pids.len() == 1 => format!(" {pid}"),
+        _ => String::new(),
     };
-    format!("{process}{pid}{role}")
+    let role = match role.split_once('/') {
+        Some((product, role)) if product == process => Some(role.to_owned()),
+        Some((product, role)) => Some(format!("{product} {role}")),
+        None => None,
+    };
+    let count = (group.pids.len() > 1).then(|| format!("{} processes", group.pids.len()));
+    let more: Vec<String> = role.into_iter().chain(count).collect();
+    let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
+    format!("{process}{pid}{more}")
 }
 
 #[cfg(test)]
@@ -322,6 +336,15 @@ mod tests {
         assert_eq!(
             answer(&table(&history)),
             "vda: kernel write-back wrote 75 % of 8 MiB written: /a; then dd 9 with 25 %"
+        );
+        let mut many = self::history();
+        push(&mut many, 1, ["vda", "cp/other", "7", "cp", "", "/c"], [0, 3 * MIB], 0);
+        for pid in ["8", "9"] {
+            push(&mut many, 1, ["vda", "dd", pid, "dd", "", "/b"], [0, 2 * MIB], 0);
+        }
+        assert_eq!(
+            answer(&table(&many)),
+            "vda: dd (2 processes) wrote 57 % of 7 MiB written: /b …"
         );
         let mut read = self::history();
         push(&mut read, 1, dd, [MIB, 0], 0);
