@@ -289,9 +289,10 @@ pub fn has_command(words: &[String]) -> bool {
 }
 
 /// Prints what `--help` after these words prints.
-pub fn print_help(words: &[String]) -> Exit {
+pub fn print_help(words: &[String], config: &Config) -> Exit {
+    let declared = config.applied(declarations());
     let line = ["blockstone"].into_iter().chain(words.iter().map(String::as_str));
-    let printed = declarations().try_get_matches_from(line.chain(["--help"])).map(|_| Exit::Done);
+    let printed = declared.try_get_matches_from(line.chain(["--help"])).map(|_| Exit::Done);
     printed.unwrap_or_else(|error| explain(&error))
 }
 

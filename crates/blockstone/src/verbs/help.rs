@@ -10,7 +10,7 @@ use crate::documents::{self, Document, TOPICS};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::printer::{Printer, answer};
-use crate::verb::Verb;
+use crate::verb::{Context, Verb};
 use crate::{cli, verbs};
 
 #[derive(Args, Debug)]
@@ -31,21 +31,21 @@ pub const VERB: Verb = Verb {
     name: "help",
     about: "Print the help of a verb, or a document",
     options: HelpArgs::augment_args,
-    run: |options, context| run(&HelpArgs::from_arg_matches(options)?.topic, context.printer),
+    run: |options, context| run(&HelpArgs::from_arg_matches(options)?.topic, context),
     ..Verb::PLAIN
 };
 
 /// A verb takes precedence over a document of the same name; with `docs/` or `.md` it is the
 /// document.
-fn run(topic: &[String], printer: Printer) -> Result<Exit> {
+fn run(topic: &[String], context: &Context) -> Result<Exit> {
     let names_file = matches!(topic, [file] if documents::is_file(file));
     if !names_file && cli::has_command(topic) {
-        return Ok(cli::print_help(topic));
+        return Ok(cli::print_help(topic, &context.config));
     }
     match topic {
         [topic] if topic == TOPICS => answer(&documents::list())?,
         [topic] => match documents::find(topic) {
-            Some(document) => print(document, printer)?,
+            Some(document) => print(document, context.printer)?,
             None => bail!(unknown(topic)),
         },
         _ => bail!(unknown(&topic.join(" "))),

@@ -45,7 +45,7 @@ fn an_unknown_topic_is_refused_with_one_that_is_near() {
     for (topic, near) in [
         ("expct.md", "did you mean `expect.md`? blockstone help topics lists the documents"),
         ("flash nosuch", "blockstone help topics lists the documents"),
-        ("../README.md", "blockstone help topics lists the documents"),
+        ("../README.md", "did you mean `README.md`? blockstone help topics lists the documents"),
     ] {
         let ran = blockstone(&format!("help {topic}"));
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:#?}");

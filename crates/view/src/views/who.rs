@@ -224,8 +224,8 @@ pub fn answer(table: &Table) -> String {
     let percent = |bytes: f64| format!("{:.0} %", 100.0 * bytes / all(key).max(1.0));
     // A write that is charged to no process is half an answer.
     let next = most(true).filter(|(next, _)| group.pids.is_empty() && *next != name);
-    let next = next
-        .map(|(next, its)| format!("; then {} with {}", named(*next, its), percent(its.bytes)));
+    let next =
+        next.map(|(next, its)| format!("; then {} with {}", named(*next, its), percent(its.bytes)));
     let disk = if disk.is_empty() { String::new() } else { format!("{disk}: ") };
     let total = Amount(all(key) as u64);
     let (name, share) = (named(*name, group), percent(group.bytes));

@@ -192,7 +192,7 @@ fn prometheus_scrapes_it_and_answers_with_our_series() {
     let bytes: f64 = found["value"][1].as_str().unwrap().parse().unwrap();
     assert!(bytes > 1e8 && found["metric"]["host"].is_string(), "{found:#}");
     let read_ios = prometheus.query("blockstone_block_read_ios_total").unwrap();
-    assert!(read_ios["metric"]["object"].is_string());
+    assert!(read_ios["metric"]["device"].is_string());
 }
 
 #[test]
@@ -390,10 +390,12 @@ fn paths_of_files_are_served_when_they_are_asked_for() {
     };
     let shown = wait_for(&["--pid", &pid, "--listen-paths"], "blockstone-private-file");
     assert!(shown.contains("file=\"/"), "{shown}");
-    for (option, counted) in [("--quiet", "kernel_io_ios"), ("--who", "io_by_process_write_bytes")]
+    let of_process = ["--pid", &pid, "--who"];
+    for (arguments, counted) in
+        [(&of_process[..2], "kernel_io_ios"), (&of_process, "io_by_process_write_bytes")]
     {
         let by_role = format!("blockstone_{counted}_total{{host=\"");
-        let hidden = wait_for(&["--pid", &pid, option], &by_role);
+        let hidden = wait_for(arguments, &by_role);
         assert!(!hidden.contains("private-file") && !hidden.contains("file=\""), "{hidden}");
     }
 }
