@@ -132,10 +132,10 @@ fn styled(examples: &str) -> String {
 /// Returns the heading and the examples that `-h` shows. Lines that continue an example are
 /// indented further.
 fn first(examples: &str) -> String {
-    let mut begun = 0;
+    let mut count = 0;
     let lines = examples.lines().take_while(|line| {
-        begun += usize::from(is_example(line));
-        !line.is_empty() && begun <= EXAMPLES_SHOWN
+        count += usize::from(is_example(line));
+        !line.is_empty() && count <= EXAMPLES_SHOWN
     });
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -203,7 +203,7 @@ mod tests {
     use super::*;
     use crate::testing::told;
 
-    /// Makes a recording in a directory of this name, which began so many milliseconds after noon.
+    /// Creates a recording named `name` that started `after_ms` milliseconds after noon.
     fn record(root: &Path, name: &str, verb: &str, after_ms: u64) {
         let manifest = Manifest {
             id: name.rsplit('-').next().unwrap_or_default().to_owned(),

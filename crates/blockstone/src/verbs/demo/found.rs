@@ -22,7 +22,7 @@ pub enum Way {
     PageCache,
     /// The honest file under a cap of a control group.
     Cap { reads_per_s: u64 },
-    /// The honest file, read at a given rate, and why there is no cap.
+    /// The honest file at a given rate, in place of a cap; says why no cap could be set.
     GivenRate { reads_per_s: u64, why: String },
 }
 
