@@ -191,7 +191,7 @@ fn share_beyond(limit_ns: u64, part: &Buckets) -> f64 {
     let sum = |least_ns: u64| -> u64 {
         part.iter().filter(|(latency_ns, _)| *latency_ns >= least_ns).map(|(_, count)| count).sum()
     };
-    sum(limit_ns + 1) as f64 / sum(0).max(1) as f64
+    sum(limit_ns.saturating_add(1)) as f64 / sum(0).max(1) as f64
 }
 
 /// Returns half the 95 % interval of the share of latencies up to `limit_ns`, estimated from the
