@@ -416,10 +416,14 @@ fn remove_orphan_file(entry: &Entry, patience: Instant) -> io::Result<bool> {
     let file = entry.open(flags)?;
     let found = fstat(&file)?;
     let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
-    if !is_file || found.st_uid != me() || !is_settled(&found) {
+    if !is_file || found.st_uid != me() {
         return Ok(false);
     }
-    while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+    let is_free = || -> io::Result<bool> {
+        let lock = || flock(&file, FlockOperation::NonBlockingLockExclusive);
+        Ok(is_settled(&fstat(&file)?) && lock().is_ok())
+    };
+    while !is_free()? {
         if Instant::now() >= patience {
             return Ok(false);
         }
