@@ -72,15 +72,19 @@ pub enum Source {
     Load,
     /// The requests of the processes of one database.
     Database,
+    /// The requests of the devices that the load used.
+    Devices,
     /// The requests of the host's disks.
     Host,
 }
 
 /// Extracts the load from a history. `spans_ns` are the selected parts, or all of it if empty;
-/// `name` is the name to give a host.
+/// `devices` are those of the load, if others on the host are not part of it; `name` is the name to
+/// give a host.
 pub fn observations(
     history: &History,
     spans_ns: &[(u64, u64)],
+    devices: &[&str],
     name: &str,
 ) -> (Source, Vec<Observation>) {
     if history.has(LOAD.probe) {
@@ -93,7 +97,7 @@ pub fn observations(
         let seconds = to.saturating_sub(from).div_ceil(SHORTEST_NS).max(1) as usize;
         history.interval(from, to).slices(seconds.min(SLICES))
     });
-    host::observations(&slices.collect::<Vec<_>>(), name)
+    host::observations(&slices.collect::<Vec<_>>(), devices, name)
 }
 
 impl Observation {

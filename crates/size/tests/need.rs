@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "this crate is tests: a panic is how they fail")]
 
-use blockstone_base::column::Cell;
+use blockstone_base::column::{Cell, Origin, Schema};
 use blockstone_base::database::LOAD;
 use blockstone_figures::{History, ProbeInfo};
 use blockstone_size::hours::{Filter, clock};
@@ -60,7 +60,7 @@ fn hours(history: &mut History, object: &str, from: u64, rates: &[(i64, i64)]) {
 }
 
 fn observed(history: &History) -> Vec<Observation> {
-    let (source, found) = observations(history, &[], "");
+    let (source, found) = observations(history, &[], &[], "");
     assert_eq!(source, Source::Load);
     found
 }
@@ -165,4 +165,37 @@ fn the_peak_factor_is_that_of_the_median_interval() {
     hours(&mut history, "A/1", 0, &[(100, 10), (100, 10), (100, 10), (10, 0), (100, 10)]);
     let (_, need) = sized(&history);
     assert_eq!(need.peak_factor, Some(300.0 / 120.0));
+}
+
+#[test]
+fn the_load_of_a_run_is_that_of_its_devices() {
+    const STAT: Origin = Origin("test");
+    const BLOCK: Schema = Schema {
+        probe: "block",
+        doc: "Devices.",
+        columns: &[
+            STAT.state("device_kind", "Kind."),
+            STAT.state("beneath", "Below it."),
+            STAT.count("read_ios", "Reads."),
+            STAT.count("write_ios", "Writes."),
+        ],
+    };
+    let mut history = History::new(vec![ProbeInfo::of(&BLOCK)]);
+    history.set_clock(0, MONDAY_S * 1_000_000_000);
+    for s in 0..=10 {
+        for (device, kind, beneath, reads) in
+            [("loop0", "loop", "vda", 1_000), ("vda", "disk", "", 9_000)]
+        {
+            let [kind, beneath] = [kind, beneath].map(|text| Cell::Text(text.into()));
+            let counts = [reads, 10].map(|per_s| Cell::Value(per_s * s));
+            let cells = [kind, beneath].into_iter().chain(counts).collect();
+            history.push("block", s as u64 * 1_000_000_000, device, cells);
+        }
+    }
+    let reads = |devices: &[&str]| {
+        let (source, found) = observations(&history, &[], devices, "run");
+        (source, found[0].reads_per_s)
+    };
+    assert_eq!(reads(&["loop0", "vda"]), (Source::Devices, Some(1_000.0)));
+    assert_eq!(reads(&[]), (Source::Host, Some(9_000.0)));
 }

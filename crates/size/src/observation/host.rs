@@ -12,26 +12,42 @@ const HOST: &str = "host";
 /// The number of leading [`CPU_USES`] in which a processor is busy.
 const WORKING: usize = 5;
 
-/// Returns one observation per slice. A database's own counters are used if it counts its requests.
-pub fn observations(slices: &[Interval<'_>], name: &str) -> (Source, Vec<Observation>) {
+/// Returns one observation per slice. A database's own counters are used if it counts its requests,
+/// else those of `devices`, or of all disks if none of these was recorded.
+pub fn observations(
+    slices: &[Interval<'_>],
+    devices: &[&str],
+    name: &str,
+) -> (Source, Vec<Observation>) {
     let own = [ROLE.probe, IO.probe];
     let probe = own.into_iter().find(|probe| {
         slices
             .iter()
             .any(|it| !it.objects(probe).is_empty() && moved(it, probe, "read_ios").is_ok())
     });
-    let of = |slice: &Interval<'_>| observation(slice, probe, name);
-    let source = if probe.is_some() { Source::Database } else { Source::Host };
+    let of = |slice: &Interval<'_>| observation(slice, probe, devices, name);
+    let is_known = |it: &Interval<'_>| !it.topmost(devices).is_empty();
+    let source = match probe {
+        Some(_) => Source::Database,
+        None if slices.iter().any(is_known) => Source::Devices,
+        None => Source::Host,
+    };
     (source, slices.iter().filter_map(of).collect())
 }
 
-fn observation(slice: &Interval<'_>, own: Option<&str>, name: &str) -> Option<Observation> {
+fn observation(
+    slice: &Interval<'_>,
+    own: Option<&str>,
+    devices: &[&str],
+    name: &str,
+) -> Option<Observation> {
     let seconds = slice.seconds();
     if seconds <= 0.0 {
         return None;
     }
     let per_s = |known: Known| known.ok().map(|moved| moved / seconds);
-    let disks = slice.disks();
+    let devices = slice.topmost(devices);
+    let disks = if devices.is_empty() { slice.disks() } else { devices };
     let transferred = |column: &str| {
         if let Some(probe) = own {
             return per_s(moved(slice, probe, column));

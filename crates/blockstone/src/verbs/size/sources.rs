@@ -112,12 +112,14 @@ impl Sources {
         let history = History::read(recording)?;
         let zone = if manifest.imported.is_some() { TimeZone::UTC } else { TimeZone::system() };
         let name = recording.dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        self.history(history.in_zone(zone), &spans, &name);
+        // Everything else that the host did meanwhile is not part of the load.
+        let devices: Vec<_> = manifest.target.devices.iter().map(|it| it.name.as_str()).collect();
+        self.history(history.in_zone(zone), &spans, &devices, &name);
         Ok(())
     }
 
-    fn history(&mut self, history: History, spans: &[(u64, u64)], name: &str) {
-        let (kind, found) = blockstone_size::observations(&history, spans, name);
+    fn history(&mut self, history: History, spans: &[(u64, u64)], devices: &[&str], name: &str) {
+        let (kind, found) = blockstone_size::observations(&history, spans, devices, name);
         self.observations.extend(found);
         self.kinds.push(kind);
         self.histories.push(history);
@@ -137,7 +139,7 @@ impl Sources {
             import.record(&to, &recordings::command_line())?;
         }
         let name = files[0].file_name().unwrap_or_default().to_string_lossy().into_owned();
-        self.history(import.history()?, &[], &name);
+        self.history(import.history()?, &[], &[], &name);
         Ok(())
     }
 }

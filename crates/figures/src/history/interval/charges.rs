@@ -41,6 +41,17 @@ impl<'a> Interval<'a> {
         self.objects("block").into_iter().filter(is_end).collect()
     }
 
+    /// Returns those of the devices that lie on top of the others: their counters have each request
+    /// once, before a layer beneath splits, mirrors or merges it.
+    pub fn topmost<'b>(&self, devices: &[&'b str]) -> Vec<&'b str> {
+        let beneath = |name: &str| self.text("block", name, "beneath").unwrap_or("");
+        let is_beneath =
+            |name: &str| devices.iter().any(|of| beneath(of).split(' ').any(|it| it == name));
+        let known = self.objects("block");
+        let is_top = |name: &&str| known.contains(name) && !is_beneath(name);
+        devices.iter().copied().filter(is_top).collect()
+    }
+
     /// Returns whether the probe has a column of such bytes that is overcharged for any of its
     /// objects.
     pub(super) fn has_overcharged(&self, probe: &str) -> bool {
@@ -259,5 +270,18 @@ mod tests {
         assert_eq!(grown(&charged(500, 0, Some(990)), 0, 10), Ok(0), "in the page cache");
         let interval = charged(0, 1_000, Some(990));
         assert_eq!(interval.interval(0, 10).reasons("server").len(), 0);
+    }
+    #[test]
+    fn of_a_chain_the_device_on_top_counts() {
+        let block = testing::probe("block", &[(Kind::State, "beneath")]);
+        let mut history = History::new(vec![block]);
+        for (device, beneath) in [("dm-0", "sda1 sdb1"), ("sda1", "sda"), ("sda", ""), ("sdc", "")]
+        {
+            history.push("block", 0, device, vec![Cell::Text(beneath.into())]);
+        }
+        let interval = history.interval(0, 1);
+        assert_eq!(interval.topmost(&["sda1", "sda", "dm-0", "sdb1"]), ["dm-0"]);
+        assert_eq!(interval.topmost(&["sda1", "sdc"]), ["sda1", "sdc"]);
+        assert!(interval.topmost(&["nvme0n1"]).is_empty(), "not recorded");
     }
 }
