@@ -91,7 +91,8 @@ pub struct Change {
 pub struct Faster {
     pub reads: Change,
     pub commits: Change,
-    pub rest: f64,
+    /// Processor, network, locks and whatever else sessions did or waited for.
+    pub rest: Change,
     /// Database time a second for the same work.
     pub db_time: Change,
     /// Operations a second of the same sessions.

@@ -1,12 +1,15 @@
 //! `size … --on --db-time`: what the database time of a run would be on the other storage.
 //!
-//! Only the waits for reads and commits change: as many of them as in the run, each as long as it
-//! was on the storage of `--on` at the mean rates of the run. Processor time, locks and the network
-//! stay. With the same work, the rates are those of the run. With the same sessions, less time a
-//! transaction means more transactions: the storage is then as busy as these sessions make it, so
-//! that their number is driven there as well, in the same mix and without any pause.
+//! The waits for reads and commits change: as many of them as in the run, each as long as it was on
+//! the storage of `--on` at the mean rates of the run. Processor time and the network stay. Of the
+//! rest (locks, latches, the run queue, what no event explains) it is not known how much of it was
+//! behind a session that waited for the storage: between none and all. With the same work, the
+//! rates are those of the run. With the same sessions, less time a transaction means more
+//! transactions: the storage is then as busy as these sessions make it, so that their number is
+//! driven there as well, in the same mix and without any pause.
 
 use anyhow::{Result, bail};
+use blockstone_base::database::{CPU, NETWORK, wait_class};
 use blockstone_judge::RunFindings;
 use blockstone_size::hardware::{Demand, Redundancy};
 
@@ -24,6 +27,8 @@ const NS: f64 = 1e9;
 pub struct Spent {
     pub reads: f64,
     pub commits: f64,
+    /// On a processor, or with the network and the client.
+    pub fixed: f64,
     /// Everything else.
     pub rest: f64,
     pub reads_per_s: f64,
@@ -48,11 +53,13 @@ impl Spent {
         };
         let rate = |name: &str| findings.figure(name).map(|it| it.estimate.value);
         let (reads, commits) = (class("User I/O"), class("Commit"));
+        let fixed = class(wait_class(CPU)) + class(wait_class(NETWORK));
         let all = per_s(time.db_time_ns);
         Some(Self {
             reads,
             commits,
-            rest: (all - reads - commits).max(0.0),
+            fixed,
+            rest: (all - reads - commits - fixed).max(0.0),
             // A library in the process has no process of its own whose reads the kernel counts.
             reads_per_s: rate("read_iops").or_else(|| rate("physical_reads_per_s"))?,
             commits_per_s: rate("commits_per_s").unwrap_or(0.0),
@@ -69,52 +76,59 @@ impl Spent {
             high: count * high * AGAIN,
         };
         let reads = times(self.reads_per_s, at_need.read, self.reads);
+        let reads = Change { low: reads.low / CACHED.1, high: reads.high / CACHED.0, ..reads };
         let commits = times(self.commits_per_s, at_need.commit, self.commits);
-        let before = self.reads + self.commits + self.rest;
-        let db_time = Change {
-            before,
-            low: reads.low + commits.low + self.rest,
-            high: reads.high + commits.high + self.rest,
+        let waits = self.reads + self.commits;
+        let shrunk = |to: f64| if waits > 0.0 { self.rest * to / waits } else { self.rest };
+        let rest = Change {
+            before: self.fixed + self.rest,
+            low: self.fixed + shrunk(reads.low + commits.low).min(self.rest),
+            high: self.fixed + shrunk(reads.high + commits.high).max(self.rest),
         };
-        let sessions = self.reads + self.commits + self.rest;
+        let sessions = waits + rest.before;
+        let db_time = Change {
+            before: sessions,
+            low: reads.low + commits.low + rest.low,
+            high: reads.high + commits.high + rest.high,
+        };
         // The time of the storage for the work of a second, while one session waits for it, and
         // while all do. By Little's law, the latter is their number for the work that they do.
-        let of = |end: fn((f64, f64)) -> f64, other_end: fn((f64, f64)) -> f64| {
+        let of = |end: fn((f64, f64)) -> f64, other_end: fn((f64, f64)) -> f64, rest: f64| {
             let idle =
                 self.reads_per_s * end(at_need.read) + self.commits_per_s * end(at_need.commit);
             let busy = most.map(|most| sessions * self.operations_per_s / other_end(most));
-            self.operations_per_s * self.closed(idle, busy.map_or(idle, |busy| busy.max(idle)))
+            let busy = busy.map_or(idle, |busy| busy.max(idle));
+            self.operations_per_s * closed(sessions, rest, idle, busy)
         };
         let throughput = Change {
             before: self.operations_per_s,
-            low: of(|it| it.1, |it| it.0) * MODEL.0,
-            high: of(|it| it.0, |it| it.1) * MODEL.1,
+            low: of(|it| it.1, |it| it.0, rest.high) * CACHED.0,
+            high: of(|it| it.0, |it| it.1, rest.low) * CACHED.1,
         };
-        Faster { reads, commits, rest: self.rest, db_time, throughput }
+        Faster { reads, commits, rest, db_time, throughput }
     }
+}
 
-    /// Returns how many times as much the same sessions do, if the storage takes `idle` for the
-    /// work of a second while one of them waits for it, and `busy` while all do. Between these its
-    /// time is taken to grow evenly with the sessions that wait.
-    fn closed(&self, idle: f64, busy: f64) -> f64 {
-        let sessions = self.reads + self.commits + self.rest;
-        let mut storage = busy;
-        for _ in 0..ROUNDS {
-            let waiting = sessions * storage / (self.rest + storage).max(f64::MIN_POSITIVE);
-            let share = ((waiting - 1.0) / (sessions - 1.0).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
-            storage = idle + (busy - idle) * share;
-        }
-        sessions / (self.rest + storage).max(f64::MIN_POSITIVE)
+/// Returns how many times as much these sessions do, if the work of a second takes `rest` besides
+/// the storage, and of the storage `idle` while one of them waits for it, and `busy` while all do.
+/// Between these its time is taken to grow evenly with the sessions that wait.
+fn closed(sessions: f64, rest: f64, idle: f64, busy: f64) -> f64 {
+    let mut storage = busy;
+    for _ in 0..ROUNDS {
+        let waiting = sessions * storage / (rest + storage).max(f64::MIN_POSITIVE);
+        let share = ((waiting - 1.0) / (sessions - 1.0).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
+        storage = idle + (busy - idle) * share;
     }
+    sessions / (rest + storage).max(f64::MIN_POSITIVE)
 }
 
 /// How far the mean latency of an uncontended disk is from that of the next quarter of an hour, as
 /// a ratio: the interval of one measurement says nothing of it.
 const AGAIN: f64 = 1.2;
-/// How far the throughput may be from that of the model. Of six runs on pairs of disks, the
-/// furthest were 2 % below its middle and 27 % above: reads for each operation vary with what is in
-/// the cache, which is fuller in a faster run.
-const MODEL: (f64, f64) = (0.9, 1.3);
+/// How many times as much may be done for one read. Of six runs on pairs of disks, the throughputs
+/// that were furthest from the model were 2 % below its middle and 27 % above: reads for each
+/// operation vary with what is in the cache, which is fuller in a faster run.
+const CACHED: (f64, f64) = (0.9, 1.3);
 /// Rounds in which the number of sessions that wait settles.
 const ROUNDS: u32 = 100;
 
@@ -200,7 +214,8 @@ mod tests {
     const SPENT: Spent = Spent {
         reads: 4.0,
         commits: 2.0,
-        rest: 2.0,
+        fixed: 1.5,
+        rest: 0.5,
         reads_per_s: 400.0,
         commits_per_s: 100.0,
         operations_per_s: 200.0,
@@ -211,20 +226,21 @@ mod tests {
         let same = Latencies { read: (0.01, 0.01), commit: (0.02, 0.02) };
         let found = SPENT.with(same, None);
         let Change { before, low, high } = found.reads;
-        assert!((low * AGAIN - before).abs() < 1e-9 && (high / AGAIN - before).abs() < 1e-9);
+        assert!((low * AGAIN * CACHED.1 - before).abs() < 1e-9, "{low}");
+        assert!((high / AGAIN * CACHED.0 - before).abs() < 1e-9, "{high}");
         for Change { before, low, high } in [found.db_time, found.throughput] {
             assert!(low < before && before < high, "{found:?}");
         }
     }
 
     #[test]
-    fn without_any_wait_for_storage_the_rest_remains() {
+    fn without_any_wait_for_storage_the_processor_remains() {
         let none = Latencies { read: (0.0, 0.0), commit: (0.0, 0.0) };
         let found = SPENT.with(none, None);
-        assert_eq!(found.db_time, Change { before: 8.0, low: 2.0, high: 2.0 });
+        assert_eq!(found.db_time, Change { before: 8.0, low: 1.5, high: 2.0 }, "locks or none");
         let Change { before, low, high } = found.throughput;
-        assert_eq!((before, low), (200.0, 800.0 * MODEL.0));
-        assert!((high - 800.0 * MODEL.1).abs() < 1e-9, "{high}");
+        assert_eq!((before, low), (200.0, 800.0 * CACHED.0));
+        assert!((high - 200.0 * 8.0 / 1.5 * CACHED.1).abs() < 1e-9, "{high}");
     }
 
     #[test]
@@ -233,13 +249,13 @@ mod tests {
         // 2.5 times 200 operations a second, so that the storage has 3.2 s for each time that work.
         let idle = Latencies { read: (0.004, 0.004), commit: (0.0, 0.0) };
         let found = SPENT.with(idle, Some((500.0, 500.0))).throughput;
-        let storage = 8.0 * found.before * MODEL.0 / found.low - 2.0;
+        let storage = 8.0 * found.before * CACHED.0 / found.low - 2.0;
         let waiting = 8.0 * storage / (2.0 + storage);
         assert!((storage - 1.6 - 1.6 * (waiting - 1.0) / 7.0).abs() < 1e-3, "{found:?}");
         // Without any rest, they do what was measured.
-        let all = Spent { reads: 6.0, rest: 0.0, ..SPENT };
+        let all = Spent { reads: 6.0, fixed: 0.0, rest: 0.0, ..SPENT };
         let found = all.with(idle, Some((490.0, 510.0))).throughput;
-        assert!((found.low - 490.0 * MODEL.0).abs() < 1e-6, "{found:?}");
-        assert!((found.high - 510.0 * MODEL.1).abs() < 1e-6, "{found:?}");
+        assert!((found.low - 490.0 * CACHED.0).abs() < 1e-6, "{found:?}");
+        assert!((found.high - 510.0 * CACHED.1).abs() < 1e-6, "{found:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a storage carries the need: the answer, and the loads that it rests on.
+//! Whether storage carries the need: the answer, and the loads that it rests on.
 
 use blockstone_base::table::{Row, Rows as _, Table, happened};
 use blockstone_report::report::Detail;
@@ -99,11 +99,10 @@ pub fn section(answer: &Answer) -> Section {
     let table = Table::new("loads", "Loads on this storage", LoadRow::COLUMNS).with(rows);
     let section = Section::of("loads", table).detail(Detail::Top);
     let Some(faster) = &answer.db_time else { return section };
-    let rest = Change { before: faster.rest, low: faster.rest, high: faster.rest };
     let rows = [
         ("waits for reads", faster.reads),
         ("waits for commits", faster.commits),
-        ("CPU, locks, network: unchanged", rest),
+        ("CPU, network, locks", faster.rest),
         ("database time, same work", faster.db_time),
         ("operations/s, same sessions", faster.throughput),
     ];
