@@ -70,10 +70,39 @@ const PROTECTIONS: [TornProtection; 3] =
     [TornProtection::FullPage, TornProtection::DoubleWrite, TornProtection::None];
 
 impl DatabaseOptions {
+    /// Takes out the options that only the miniature instance has and that differ from their
+    /// defaults, and returns their names.
+    pub fn take_those_of_instance(&mut self) -> Vec<&'static str> {
+        let Self {
+            redundancy,
+            allocation_unit_bytes,
+            torn_protection,
+            accept_loss,
+            redo_log_bytes,
+            database_writers,
+            ..
+        } = Self::default();
+        let mut taken = Vec::new();
+        let mut take = |name, differs: bool| taken.extend(differs.then_some(name));
+        take("redundancy", replaced(&mut self.redundancy, redundancy));
+        take("allocation-unit", replaced(&mut self.allocation_unit_bytes, allocation_unit_bytes));
+        take("torn-protection", replaced(&mut self.torn_protection, torn_protection));
+        take("accept-loss", replaced(&mut self.accept_loss, accept_loss));
+        take("redo-size", replaced(&mut self.redo_log_bytes, redo_log_bytes));
+        take("database-writers", replaced(&mut self.database_writers, database_writers));
+        taken
+    }
+
     /// Returns the size of each redo log.
     pub fn redo_log(&self) -> Bytes {
         self.redo_log_bytes.unwrap_or(REDO_LOG)
     }
+}
+
+/// Replaces a value, and returns whether it was another one.
+fn replaced<T: PartialEq>(value: &mut T, by: T) -> bool {
+    let before = std::mem::replace(value, by);
+    before != *value
 }
 
 /// The values that a command line without these options has.

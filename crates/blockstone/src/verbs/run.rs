@@ -132,7 +132,7 @@ pub(super) fn record(
 pub(super) fn settings(args: &RunArgs, global: &Global, printer: Printer) -> Result<Settings> {
     let target = &args.instance.target;
     let of_target = &args.instance.of_target;
-    of_target.check(target)?;
+    of_target.check(target, &args.instance.options)?;
     let disks = blockstone_run::disks(target, of_target.programs().as_deref(), disks(args))?;
     check_form(args)?;
     let mut wanted = args.method;

@@ -16,6 +16,7 @@ use blockstone_sys::held;
 use clap::{Arg, Args, Command, FromArgMatches};
 
 use super::args::RunArgs;
+use super::target::INSTANCE;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -116,6 +117,13 @@ fn cells(args: &RunArgs, axes: &[Axis], combinations: &[Vec<String>]) -> Result<
     let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
     for (cell, target) in cells.iter_mut().zip(&targets) {
         cell.instance.of_target.take_own(target, &args.instance.of_target, &targets);
+        let mut options = cell.instance.options.clone();
+        let taken = options.take_those_of_instance();
+        let is_varied = |name: &str| axes.iter().any(|axis| axis.name == name);
+        let is_common = !taken.into_iter().any(is_varied);
+        if *target != INSTANCE && targets.contains(&INSTANCE) && is_common {
+            cell.instance.options = options;
+        }
     }
     Ok(cells)
 }

@@ -3,11 +3,15 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use blockstone_servers::DatabaseOptions;
 use blockstone_servers::registry::{self, OptionValue, TargetOption};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint, value_parser};
 
 use crate::failure::Failure;
 use crate::purpose::Purpose;
+
+/// The target that is part of the program.
+pub const INSTANCE: &str = registry::ALL[0].name;
 
 #[derive(Clone, Debug, Default)]
 pub struct TargetOptions {
@@ -47,21 +51,27 @@ impl TargetOptions {
     }
 
     /// Refuses a target that does not exist, and options that do not apply to it.
-    pub fn check(&self, target: &str) -> Result<()> {
-        registry::find(target)?;
+    pub fn check(&self, target: &str, common: &DatabaseOptions) -> Result<()> {
+        let entry = registry::find(target)?;
         let mut options = self.given.iter().map(|given| given.option);
         if let Some(other) = options.find(|option| !applies(option, target)) {
             let to: Vec<_> = targets_of(other).collect();
-            bail!(Failure::new(
-                format!(
-                    "use --{} with --target {target}: the option does not apply to that target",
-                    other.name
-                ),
-                format!("it applies to --target {}", to.join(" or "))
-            ));
+            bail!(inapplicable(other.name, target, &to));
         }
-        Ok(())
+        match common.clone().take_those_of_instance()[..] {
+            [option, ..] if entry.name != INSTANCE => {
+                bail!(inapplicable(option, target, &[INSTANCE]))
+            }
+            _ => Ok(()),
+        }
     }
+}
+
+fn inapplicable(option: &str, target: &str, to: &[&str]) -> Failure {
+    Failure::new(
+        format!("use --{option} with --target {target}: the option does not apply to that target"),
+        format!("it applies to --target {}", to.join(" or ")),
+    )
 }
 
 fn applies(option: &TargetOption, target: &str) -> bool {
@@ -150,20 +160,30 @@ mod tests {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(options.settings(), [pair("a", "1"), pair("b", "x=y")]);
         assert_eq!(options.programs(), Some(PathBuf::from("/opt")));
-        parsed(&given).check("postgres:scratch").unwrap();
-        parsed(&[]).check("instance").unwrap();
+        parsed(&given).check("postgres:scratch", &DatabaseOptions::default()).unwrap();
+        parsed(&[]).check("instance", &DatabaseOptions::default()).unwrap();
     }
 
     #[test]
     fn an_option_of_another_target_is_refused_and_its_own_named() {
-        let refused = parsed(&["--mariadb-conf", "a=1"]).check("sqlite:/data").unwrap_err();
+        let refused = parsed(&["--mariadb-conf", "a=1"])
+            .check("sqlite:/data", &DatabaseOptions::default())
+            .unwrap_err();
         assert_eq!(
             crate::testing::told(&refused),
             "use --mariadb-conf with --target sqlite:/data: the option does not apply to that \
              target\nhint: it applies to --target mariadb or mysql"
         );
-        parsed(&["--mariadb-conf", "a=1"]).check("mysql://me@host").unwrap();
-        assert!(parsed(&["--pragma", "a=1"]).check("nothing").is_err());
+        parsed(&["--mariadb-conf", "a=1"])
+            .check("mysql://me@host", &DatabaseOptions::default())
+            .unwrap();
+        let two = DatabaseOptions { database_writers: 2, ..DatabaseOptions::default() };
+        parsed(&[]).check(INSTANCE, &two).unwrap();
+        let refused = parsed(&[]).check("postgres:scratch", &two).unwrap_err();
+        assert!(refused.to_string().starts_with("use --database-writers with --target postgres"));
+        assert!(
+            parsed(&["--pragma", "a=1"]).check("nothing", &DatabaseOptions::default()).is_err()
+        );
     }
 
     #[test]
@@ -173,7 +193,9 @@ mod tests {
         let of = |target: &str, targets: &[&str]| {
             let mut own = common.clone();
             own.take_own(target, &common, targets);
-            own.check(target).is_ok().then(|| (own.programs(), own.settings().len()))
+            own.check(target, &DatabaseOptions::default())
+                .is_ok()
+                .then(|| (own.programs(), own.settings().len()))
         };
         assert_eq!(of("instance", &targets), Some((None, 0)));
         assert_eq!(of("postgres:scratch", &targets), Some((Some(PathBuf::from("/opt")), 0)));
@@ -183,6 +205,6 @@ mod tests {
         let mut varied = common.clone();
         varied.given.extend(parsed(&["--pg-conf", "b=2"]).given);
         varied.take_own("instance", &common, &targets);
-        assert!(varied.check("instance").is_err());
+        assert!(varied.check("instance", &DatabaseOptions::default()).is_err());
     }
 }
