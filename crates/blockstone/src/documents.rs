@@ -21,6 +21,11 @@ pub struct Document {
     packed: &'static [u8],
 }
 
+/// Pages with a section for each rule, and for each store.
+const OF_SECTIONS: [&str; 2] = ["verdicts", "stores"];
+/// The page with a row for each term.
+const GLOSSARY: &str = "glossary";
+
 /// All pages, by name; build.rs lists them.
 pub const ALL: &[Document] = include!(concat!(env!("OUT_DIR"), "/documents.rs"));
 
@@ -36,6 +41,55 @@ pub fn is_file(topic: &str) -> bool {
     topic.starts_with("docs/") || topic.strip_suffix(".md").is_some()
 }
 
+/// Returns what the pages say about a word, as Markdown: the section of a rule or of a store, and
+/// the rows of the glossary. `None` if no page has it.
+pub fn about(word: &str) -> Result<Option<String>> {
+    let name = blockstone_stores::find(word).map_or(word, |store| &store.name);
+    let name = name.to_lowercase();
+    let mut found = Vec::new();
+    for page in OF_SECTIONS.into_iter().filter_map(find) {
+        let text = page.text()?;
+        let of_heading = |(heading, _): &(&str, &str)| *heading == name.replace(' ', "-");
+        found.extend(sections(&text).find(of_heading).map(|(heading, section)| {
+            format!("## {heading}\n{section}\nFrom {}.md.\n", page.name)
+        }));
+    }
+    if let Some(page) = find(GLOSSARY) {
+        let text = page.text()?;
+        let rows: Vec<String> = text.lines().filter_map(|line| term(line, &name)).collect();
+        if !rows.is_empty() {
+            found.push(format!("{}\nFrom {GLOSSARY}.md.\n", rows.concat()));
+        }
+    }
+    Ok((!found.is_empty()).then(|| found.join("\n")))
+}
+
+/// Returns the names of all sections that [`about`] finds.
+pub fn sections_of_pages() -> Vec<String> {
+    let pages = OF_SECTIONS.into_iter().filter_map(find);
+    let texts: Vec<String> = pages.filter_map(|page| page.text().ok()).collect();
+    texts.iter().flat_map(|text| sections(text)).map(|(heading, _)| heading.to_owned()).collect()
+}
+
+/// Returns the sections of a page: heading and text.
+fn sections(page: &str) -> impl Iterator<Item = (&str, &str)> {
+    page.split("\n## ").skip(1).filter_map(|section| section.split_once('\n'))
+}
+
+/// Returns a row of the glossary as an item of a list, if the row is about this term or name.
+fn term(line: &str, wanted: &str) -> Option<String> {
+    let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+    let [terms, names, unit, meaning] = cells[..] else { return None };
+    let is_wanted = |word: &str| word.trim_matches('`').to_lowercase() == wanted;
+    if !terms.split(", ").chain(names.split(", ")).any(is_wanted) {
+        return None;
+    }
+    let aside: Vec<&str> =
+        [names, unit].into_iter().filter(|it| !matches!(*it, "" | "–")).collect();
+    let aside = if aside.is_empty() { String::new() } else { format!(" ({})", aside.join("; ")) };
+    Some(format!("- **{terms}**{aside}: {meaning}\n"))
+}
+
 impl Document {
     /// Returns the page as it is in docs/.
     pub fn text(&self) -> Result<String> {
@@ -43,11 +97,11 @@ impl Document {
         GzDecoder::new(self.packed).read_to_string(&mut text)?;
         Ok(text)
     }
+}
 
-    /// Returns the page for a terminal: prose wrapped to its width, headings in bold.
-    pub fn for_terminal(&self, style: &Style) -> Result<String> {
-        Ok(markdown::for_terminal(&self.text()?, style))
-    }
+/// Returns Markdown for a terminal: prose wrapped to its width, headings in bold.
+pub fn for_terminal(text: &str, style: &Style) -> String {
+    markdown::for_terminal(text, style)
 }
 
 /// Lists all pages with their first lines.
@@ -74,6 +128,20 @@ mod tests {
             pages += 1;
         }
         assert_eq!(ALL.len(), pages);
+    }
+
+    #[test]
+    fn a_rule_a_store_and_a_term_are_found() {
+        let found = |word: &str| about(word).unwrap().unwrap_or_default();
+        assert!(found("memory-test").starts_with("## memory-test\nReads or writes that"));
+        assert!(found("Noisy neighbour").starts_with("## noisy-neighbour\n"));
+        assert!(found("pg").contains("| `commit.p99<10ms` |"), "an alias of postgresql");
+        let term = found("psi_memory_some_ns");
+        assert!(term.starts_with("- **memory pressure** (`psi_memory_some_ns`, "), "{term}");
+        assert_eq!(term.lines().count(), 3, "{term}");
+        let throttled = found("throttled");
+        assert!(throttled.contains("From verdicts.md."), "{throttled}");
+        assert!(about("weather").unwrap().is_none());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use clap::builder::PossibleValue;
 use clap::{Args, FromArgMatches};
 
-use crate::documents::{self, Document, TOPICS};
+use crate::documents::{self, TOPICS};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::printer::{Printer, answer};
@@ -18,54 +18,61 @@ use crate::{cli, verbs};
 Examples:
   blockstone help run               the options of a verb
   blockstone help topics            all documents
+  blockstone help memory-test       a rule, a store of --for, or a term
   blockstone help docs/expect.md    the document that a message names
   blockstone help flash.md | less   a document that has the name of a verb
   blockstone help check durability")]
 struct HelpArgs {
-    /// A verb with its subcommand, a document, or `topics`
+    /// A verb with its subcommand, a document, a rule, a store, a term, or `topics`
     #[arg(value_name = "TOPIC")]
     topic: Vec<String>,
 }
 
 pub const VERB: Verb = Verb {
     name: "help",
-    about: "Print the help of a verb, or a document",
+    about: "Print the help of a verb, a document, or what a word means",
     options: HelpArgs::augment_args,
     run: |options, context| run(&HelpArgs::from_arg_matches(options)?.topic, context),
     ..Verb::PLAIN
 };
 
-/// A verb takes precedence over a document of the same name; with `docs/` or `.md` it is the
-/// document.
+/// A verb takes precedence over a document of the same name, and that over a word in them; with
+/// `docs/` or `.md` it is the document.
 fn run(topic: &[String], context: &Context) -> Result<Exit> {
     let names_file = matches!(topic, [file] if documents::is_file(file));
     if !names_file && cli::has_command(topic) {
         return Ok(cli::print_help(topic, &context.config));
     }
-    match topic {
-        [topic] if topic == TOPICS => answer(&documents::list())?,
-        [topic] => match documents::find(topic) {
-            Some(document) => print(document, context.printer)?,
-            None => bail!(unknown(topic)),
-        },
-        _ => bail!(unknown(&topic.join(" "))),
+    let topic = topic.join(" ");
+    if topic == TOPICS {
+        answer(&documents::list())?;
+    } else if let Some(document) = documents::find(&topic) {
+        print(&document.text()?, context.printer)?;
+    } else if let Some(text) = documents::about(&topic)? {
+        print(&text, context.printer)?;
+    } else {
+        bail!(unknown(&topic));
     }
     Ok(Exit::Done)
 }
 
-fn print(document: &Document, printer: Printer) -> Result<()> {
+fn print(text: &str, printer: Printer) -> Result<()> {
     if io::stdout().is_terminal() {
-        return printer.answer(&document.for_terminal(&printer.style())?);
+        return printer.answer(&documents::for_terminal(text, &printer.style()));
     }
-    answer(&document.text()?)
+    answer(text)
 }
 
 fn unknown(topic: &str) -> Failure {
-    let near = names().filter(|name| strsim::osa_distance(name, topic) <= topic.len().div_ceil(4));
+    let all = names().chain(documents::sections_of_pages());
+    let near = all.filter(|name| strsim::osa_distance(name, topic) <= topic.len().div_ceil(4));
     let near = near.min_by_key(|name| strsim::osa_distance(name, topic));
     let lists = "blockstone help topics lists the documents, blockstone --help the verbs";
     let hint = near.map_or(lists.to_owned(), |name| format!("did you mean `{name}`? {lists}"));
-    Failure::new(format!("help with `{topic}`: neither a verb nor a document"), hint)
+    Failure::new(
+        format!("help with `{topic}`: neither a verb, a document nor a word in them"),
+        hint,
+    )
 }
 
 /// Returns what can be asked for with one word.
@@ -94,6 +101,7 @@ mod tests {
         let hint = |topic: &str| crate::failure::hint([&unknown(topic) as _]).unwrap();
         assert!(hint("calibrat").starts_with("did you mean `calibrate`?"), "{}", hint("calibrat"));
         assert!(hint("docs/verdict.md").contains("lists the documents"));
+        assert!(hint("memory-tset").starts_with("did you mean `memory-test`?"));
         assert!(hint("verdict.md").starts_with("did you mean `verdicts.md`?"));
         assert!(hint("weather").starts_with("blockstone help topics"));
     }

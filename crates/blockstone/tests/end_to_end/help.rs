@@ -49,8 +49,8 @@ fn an_unknown_topic_is_refused_with_one_that_is_near() {
     ] {
         let ran = blockstone(&format!("help {topic}"));
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:#?}");
-        let what =
-            format!("error: help with `{topic}`: neither a verb nor a document\nhint: {near}");
+        let what = "neither a verb, a document nor a word in them";
+        let what = format!("error: help with `{topic}`: {what}\nhint: {near}");
         assert!(ran.stderr.starts_with(&what), "{}", ran.stderr);
     }
 }
