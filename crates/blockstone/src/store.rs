@@ -1,5 +1,5 @@
-//! `--for STORE`: a storage is measured for a database or another store, and judged by the limits
-//! that were published for it.
+//! `--for STORE`: storage is measured for a database or another store, and judged by the limits of
+//! that store.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -73,7 +73,7 @@ pub fn purpose(manifest: &Manifest) -> Option<Purpose> {
 /// Lists the stores with their loads and limits.
 pub fn list() -> String {
     let mut text = String::from(
-        "Stores for --for, with the limits by which a storage is judged for each. blockstone run\n\
+        "Stores for --for, with the limits by which storage is judged for each. blockstone run\n\
          --for STORE drives the storage as the store does; blockstone help stores.md has the\n\
          sources.\n",
     );
@@ -93,8 +93,8 @@ const INTRODUCTION: &str = "\
 # Stores: is this storage fast enough for PostgreSQL, etcd, …?
 <!-- Generated from crates/stores/data/stores.toml by `cargo xtask generate`; do not edit. -->
 
-`--for STORE` measures a storage for a database or another store: with the load that the store
-sends, and judged by the limits that were published for it.
+`--for STORE` measures storage for a database or another store: with a load like that of the store,
+and judged by its limits. The store itself is not needed and not used.
 
 ```sh
 blockstone run --for postgresql /data
@@ -104,7 +104,9 @@ blockstone calibrate --for sap-hana --full /hana
 
 For a database, `run` drives the miniature instance with the block size and the protection against
 torn blocks of that database; options on the command line take precedence. For any other store,
-`run` does what `calibrate` does, and then measures each load of the store alone.
+`run` does what `calibrate` does, and then measures each load of the store alone. Both load the
+storage as far as it goes: measure an empty directory before the store moves in, or another volume
+of the same kind, never the volume of a store that is in use.
 
 A limit passes if the whole 95 % interval of the figure is within it, and fails if the whole
 interval is beyond it; otherwise it is not established. The exit code is 0 if all limits are kept,

@@ -93,7 +93,7 @@ pub struct Global {
     /// is not established; `@FILE` reads them, `help` lists the names
     #[arg(long, global = true, value_name = "LIMITS")]
     pub expect: Vec<String>,
-    /// Also write the outcomes of the limits to this file, as `JUnit` XML
+    /// Also write the outcomes of the limits to this file, as JUnit XML
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(add = Purpose::Output)]
     pub junit: Option<PathBuf>,

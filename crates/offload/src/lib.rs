@@ -1,4 +1,4 @@
-//! The real savings of a storage that filters rows: a ledger of bytes, and the balance of cells,
+//! The real savings of storage that filters rows: a ledger of bytes, and the balance of cells,
 //! links and hosts.
 //!
 //! [`counters`] reads tables of counters; a [`Ledger`] accounts for the bytes of one run. A

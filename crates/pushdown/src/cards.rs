@@ -1,7 +1,7 @@
 //! A table of payment card transactions whose rows depend only on a seed and their position.
 //!
 //! The columns, the bytes per row and the selectivity of the filter follow a published measurement
-//! of a storage that filters: 7.9 G rows of 83.4 bytes, of which 22,465,830 have cards that begin
+//! of storage that filters: 7.9 G rows of 83.4 bytes, of which 22,465,830 have cards that begin
 //! with 4777 or 3333, the shop's own.
 
 mod places;

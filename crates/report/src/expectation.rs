@@ -21,7 +21,7 @@ pub struct Expectation {
     pub(crate) origin: String,
 }
 
-/// Use for which a storage is measured, and the limits that it sets.
+/// Use for which storage is measured, and the limits that it sets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Purpose {
     /// For people: `PostgreSQL`.

@@ -58,17 +58,17 @@ pub fn plus_minus(estimate: &Estimate) -> String {
         return String::new();
     }
     if is_of_ratio(estimate) {
-        return format!("{}–{}", three_digits(estimate.low), three_digits(estimate.high));
+        return format!("({}–{})", three_digits(estimate.low), three_digits(estimate.high));
     }
     let side = (estimate.high - estimate.value).max(estimate.value - estimate.low);
     let percent = side / estimate.value.abs() * 100.0;
     if percent < 0.1 { "±0.1 %".to_owned() } else { format!("±{} %", two_digits(percent)) }
 }
 
-/// Formats the interval beside a number of this measure, in its unit: `68–160 %` beside `104 %`.
+/// Formats the interval beside a number of this measure, in its unit: `(68–160 %)` beside `104 %`.
 pub fn beside(estimate: &Estimate, measure: Measure) -> String {
     if measure == Measure::Share && has_interval(estimate) && is_of_ratio(estimate) {
-        return format!("{}–{}", two_digits(estimate.low * 100.0), percent(estimate.high));
+        return format!("({}–{})", two_digits(estimate.low * 100.0), percent(estimate.high));
     }
     plus_minus(estimate)
 }
@@ -286,8 +286,8 @@ mod tests {
         assert_eq!(plus_minus(&estimate(100.0, f64::NEG_INFINITY, f64::INFINITY)), "");
         assert_eq!(interval(&estimate(33e3, 32e3, 34e3), "ns"), "32 µs – 34 µs");
         let ratio = estimate(1.2, 0.6, 2.4);
-        assert_eq!(beside(&ratio, Measure::Ratio), "0.6–2.4");
-        assert_eq!(beside(&ratio, Measure::Share), "60–240 %");
+        assert_eq!(beside(&ratio, Measure::Ratio), "(0.6–2.4)");
+        assert_eq!(beside(&ratio, Measure::Share), "(60–240 %)");
         assert_eq!(beside(&estimate(0.5, 0.4, 0.6), Measure::Share), "±20 %");
     }
 

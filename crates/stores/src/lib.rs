@@ -1,4 +1,4 @@
-//! Databases and other stores: the load by which a storage is measured for each, and the limits
+//! Databases and other stores: the load by which storage is measured for each, and the limits
 //! that were published for it, with their sources. The data are in `data/stores.toml`. This crate
 //! measures nothing and decides no limit.
 //!
@@ -19,7 +19,7 @@ use serde::{Deserialize, Deserializer};
 
 const DATA: &str = include_str!("../data/stores.toml");
 
-/// A database or another program that keeps data on a storage.
+/// A database or another program that keeps data on storage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Store {
     pub name: String,

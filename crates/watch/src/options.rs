@@ -30,7 +30,7 @@ pub struct WatchOptions {
     #[arg(conflicts_with = "replay")]
     #[serde(skip)]
     pub duration_ns: Option<Nanos>,
-    /// Also watch this database, or `auto`: those of this host
+    /// Also watch this database; `auto`: the servers of this host
     ///
     /// `postgres://user@host/database`, `mysql://user@host`, a run in progress: `run:last`, or
     /// `auto`: all of this host that let this user in through a socket, without a password.

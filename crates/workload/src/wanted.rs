@@ -46,7 +46,7 @@ pub struct Wanted {
     /// Sessions per schema [default: 4; 1 with --profile bulk-write]
     #[arg(long, value_name = "N", conflicts_with = "sessions")]
     pub threads: u32,
-    /// Sessions over all schemas, instead of --threads
+    /// Sessions over all schemas; --threads is those of each
     #[arg(long, value_name = "N")]
     pub sessions: u32,
     /// Sessions that only select, each in its own schema
@@ -55,7 +55,7 @@ pub struct Wanted {
     /// Sessions that only update, each in its own schema
     #[arg(long, value_name = "N", conflicts_with_all = MIX)]
     pub writers: u32,
-    /// Size of a schema [default: 256M, or less]
+    /// Size of each schema [default: 256M, or less]
     ///
     /// A size or a number of blocks. The default is less with many schemas or little free space.
     #[arg(long = "scale", value_name = "SIZE")]

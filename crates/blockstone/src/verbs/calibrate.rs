@@ -29,7 +29,7 @@ use args::CalibrateArgs;
 
 pub const VERB: Verb = Verb {
     name: "calibrate",
-    about: "Measure the most IOPS, MB/s and commits that a storage can do",
+    about: "Measure the maximum IOPS, MB/s and commits of storage",
     alias: "cal",
     options: CalibrateArgs::augment_args,
     common: &[

@@ -43,7 +43,7 @@ pub const VERB: Verb = Verb {
     writes: true,
     documents: &[Document::of_tables(
         ("demo", 2),
-        "An honest figure of a storage, and others that are not",
+        "An honest figure of the storage, and others that are not",
         Summary::COLUMNS,
         &[report::TABLES],
     )],

@@ -1,4 +1,4 @@
-//! `blockstone offload`: what a storage that filters rows really saves. One file per verb.
+//! `blockstone offload`: what storage that filters rows really saves. One file per verb.
 
 mod account;
 mod args;
@@ -25,7 +25,7 @@ use args::{OffloadArgs, OffloadVerb};
 
 pub const VERB: Verb = Verb {
     name: "offload",
-    about: "Account for the bytes of a storage that filters rows",
+    about: "Account for the bytes of storage that filters rows",
     options: OffloadArgs::augment_args,
     common: &[
         "fit",

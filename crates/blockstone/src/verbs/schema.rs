@@ -17,7 +17,7 @@ Examples:
   blockstone schema                  the names of all documents
   blockstone schema run > run.json   what `run --json` prints")]
 struct Schema {
-    /// The document, as in blockstone.NAME/1; without it, all names are listed
+    /// The document, as in blockstone.NAME/2; without it, all names are listed
     name: Option<String>,
 }
 

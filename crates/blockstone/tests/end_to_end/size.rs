@@ -47,7 +47,8 @@ fn a_stated_need_is_held_against_disks() {
         assert_eq!(tables["packed"][0]["units"], cells);
     }
     let text = size(&[&STATED[..], &["--redundancy", "normal"]].concat()).stdout;
-    for line in ["15,000 IOPS of the storage", "84 × disk, 7 × cell; IOPS binds", "redundancy high"]
+    for line in
+        ["15,000 IOPS of the storage", "84 × disk, 7 × cell; limited by IOPS", "redundancy high"]
     {
         assert!(text.contains(line), "{line}: {text}");
     }

@@ -15,7 +15,7 @@ use super::{OpenLoop, Preconditioning, Thoroughness};
 #[derive(Args, Clone, Debug, PartialEq, Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct Options {
-    /// Take a few seconds: too few points to know a storage by, enough for tests of what is made of
+    /// Take a few seconds: too few points to rely on, enough for tests of what is made of
     /// a calibration
     #[arg(long, hide = true, conflicts_with_all = ["quick", "full"])]
     #[serde(skip)]
@@ -42,7 +42,7 @@ pub struct Options {
     /// be written in the time limit.
     #[arg(long = "size", value_name = "SIZE", help_heading = "Measurement")]
     pub asked_size_bytes: Option<Bytes>,
-    /// Limit for the p99 at the knee and the mean at `max_iops`
+    /// Longest read to accept: p99 at the knee, mean at `max_iops`
     ///
     /// The knee is the load beyond which more requests in flight only wait longer.
     #[arg(
@@ -91,9 +91,9 @@ pub struct Options {
     #[arg(long = "mix", value_name = "READS:WRITES", value_delimiter = ',', value_parser = mix,
           conflicts_with = "read_only", help_heading = "Measurement")]
     pub mixes_read_pct: Vec<u32>,
-    /// Also judge it as this store; or --for STORE
+    /// Also imitate this store, judge by its limits; or --for STORE
     ///
-    /// The loads are those of this database or store, the limits those that were published for it;
+    /// The loads are like those of this database or store, and its limits are checked;
     /// `--for help` lists them with their sources.
     #[arg(long, value_name = "STORE", value_parser = blockstone_stores::named(),
           hide_possible_values = true,

@@ -1,4 +1,4 @@
-//! Outcomes of expectations as `JUnit` XML, which CI servers show. A limit that is not established
+//! Outcomes of expectations as JUnit XML, which CI servers show. A limit that is not established
 //! is an error there, so that it never passes.
 
 use minijinja::syntax::SyntaxConfig;

@@ -22,9 +22,9 @@ const PARALLEL: [u32; 2] = [1, 16];
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize)]
 #[command(next_help_heading = "Measurement")]
 pub struct FormOptions {
-    /// Drive and judge it as this store; or --for STORE
+    /// Imitate this store, judge by its limits; or --for STORE
     ///
-    /// The load is that of this database or store, the limits are those that were published for it;
+    /// The load is like that of this database or store, and its limits are checked;
     /// `--for help` lists them with their sources.
     #[arg(long, value_name = "STORE", value_parser = blockstone_stores::named(),
           hide_possible_values = true)]

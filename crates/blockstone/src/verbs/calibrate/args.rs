@@ -58,7 +58,7 @@ pub struct CalibrateArgs {
           value_hint = ValueHint::FilePath, help_heading = "Test file")]
     #[arg(add = Purpose::Scratch)]
     pub file: Option<PathBuf>,
-    /// Name a block device again: its content is destroyed
+    /// Name a block device again to let it be erased
     #[arg(long, value_name = "DEVICE", help_heading = "Test file",
           conflicts_with_all = ["asked_span_bytes", "offset_bytes", "read_only", "keep"])]
     #[arg(add = Purpose::Device)]

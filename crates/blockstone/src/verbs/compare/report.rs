@@ -106,7 +106,7 @@ fn sentence(verdict: Judgement, rows: &[Row]) -> String {
     });
     let most = most.and_then(|row| {
         let ratio = format::value(&Value::Number(row.ratio?.value), Measure::Ratio);
-        Some(format!(", most in \u{201c}{}\u{201d}: {ratio}", row.title))
+        Some(format!("; the largest change is \u{201c}{}\u{201d}, {ratio}", row.title))
     });
     let mut most = most.unwrap_or_default();
     let differs = || headline.iter().filter(|row| row.is_worse().is_some());

@@ -73,7 +73,7 @@ pub struct CopyArgs {
           conflicts_with_all = COPYING)]
     #[arg(add = Purpose::Input)]
     pub check: Option<PathBuf>,
-    /// Name a block device again: its content is destroyed
+    /// Name a block device again to let it be erased
     #[arg(long, value_name = "DEVICE", value_hint = ValueHint::FilePath,
           conflicts_with_all = ["against", "force", "resume", "manifest", "check"])]
     #[arg(add = Purpose::Device)]

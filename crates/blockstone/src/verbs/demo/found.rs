@@ -1,4 +1,4 @@
-//! Ways to get a figure of a storage, and what was found in each.
+//! Ways to get a figure of the storage, and what was found in each.
 
 use blockstone_base::stats::Estimate;
 use blockstone_base::verdict::Verdict;

@@ -233,7 +233,8 @@ fn sentences(dir: &Path, found: &[Found]) -> Vec<String> {
         ));
         sentences.extend(belief.map(|(it, iops)| {
             format!(
-                "Without evidence, {} would have been believed ({}): {} times the truth.",
+                "Without these checks, {} would have been believed ({}): {} times the honest \
+                 figure.",
                 number(iops),
                 trap(it),
                 three_digits(ratio(it))
@@ -250,7 +251,11 @@ fn sentences(dir: &Path, found: &[Found]) -> Vec<String> {
             honest.condemned_by.join(", ")
         ));
         sentences.extend(belief.map(|(it, iops)| {
-            format!("Without evidence, {} would have been believed ({}).", number(iops), trap(it))
+            format!(
+                "Without these checks, {} would have been believed ({}).",
+                number(iops),
+                trap(it)
+            )
         }));
         sentences.push(if is_memory(honest) {
             "Next: `blockstone demo DIR` with a directory on a disk; `findmnt -T DIR` shows what \

@@ -20,7 +20,7 @@ rows! {
 }
 
 rows! {
-    /// Ways to get a figure of a storage.
+    /// Ways to get a figure of the storage.
     pub(super) struct WayRow {
         /// `honest`, `sparse`, `page-cache`, and `cap` or, where this user may not set one,
         /// `given-rate`.

@@ -24,7 +24,7 @@ pub struct NoiseArgs {
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     #[arg(add = Purpose::Scratch)]
     pub path: Vec<PathBuf>,
-    /// Name a block device again: its content is destroyed
+    /// Name a block device again to let it be erased
     #[arg(long, value_name = "DEVICE")]
     #[arg(add = Purpose::Device)]
     pub destroy: Vec<PathBuf>,

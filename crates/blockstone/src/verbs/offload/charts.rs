@@ -24,7 +24,7 @@ pub fn ledger(ledgers: &[Ledger]) -> Chart {
     let x = Axis::names("", names.clone());
     let y = Axis::new("bytes", Measure::Bytes);
     let mut chart = Chart::new("ledger-chart", "Where the bytes went", x, y).wide(320).about(
-        "From the plan to the client. What a storage saves is the step from the first line to what \
+        "From the plan to the client. What storage saves is the step from the first line to what \
          reads leave on the wire.",
     );
     for (run, color) in shown.iter().zip(0..) {

@@ -1,4 +1,4 @@
-//! The rules for runs on a storage that filters rows.
+//! The rules for runs on storage that filters rows.
 
 mod bound_by_host;
 mod not_offloaded;

@@ -45,7 +45,7 @@ pub struct RunArgs {
     pub conf: Option<PathBuf>,
     #[command(flatten)]
     pub instance: InstanceArgs,
-    /// Name a block device again: its content is destroyed
+    /// Name a block device again to let it be erased
     #[arg(long, value_name = "DEVICE", help_heading = "Disks")]
     #[arg(add = Purpose::Device)]
     pub destroy: Vec<PathBuf>,

@@ -21,6 +21,7 @@ use blockstone_size::percentile::too_few;
 
 use super::answer::Outcome;
 use super::args::SizeArgs;
+use super::hardware::CURRENT_UTILISATION;
 use super::rows::{
     CeilingRow, ChangeRow, CoreRow, CurrentRow, DbTimeRow, HourRow, LoadRow, NeedRow, PackedRow,
     PartRow, PeakRow, ScanRow, SourceRow, StatementRow, StrokeRow, Summary, UncheckedRow,
@@ -131,27 +132,29 @@ fn estimate(sized: &Sized, iops: f64) -> Estimate {
     of.unwrap_or(exact)
 }
 
-/// Returns the answer as in `84 × disk, 7 × cell; IOPS binds`. Where no unit was named, the first
-/// of those that can be had today lead.
+/// Returns the answer as in `84 × disk, 7 × cell; limited by IOPS`. Where no unit was named, it is
+/// the first of those that can be had today: readers took `disk-15k` for what they should buy.
 fn answer(sized: &Sized, args: &SizeArgs) -> String {
     /// The others are in a table.
     const CURRENT_MAX: usize = 3;
     let hardware = &sized.hardware;
     let times = |units: u64, unit: &str| format!("{} × {unit}", thousands(units as i64));
-    let packed = hardware.packed.iter().map(|it| times(it.units, &it.unit));
-    let answer = &hardware.answer;
-    let all: Vec<String> =
-        std::iter::once(times(answer.units, &answer.unit)).chain(packed).collect();
     let given = &args.hardware;
     let is_named = given.disk.is_some() || given.units.is_some() || given.curve.is_some();
     let current = hardware.current.iter().take(CURRENT_MAX).filter(|_| !is_named);
     let current: Vec<String> = current.map(|it| times(it.units, &it.unit)).collect();
-    let mut text = all.join(", ");
-    if !current.is_empty() {
-        text = format!("{}, or {text}", current.join(", "));
+    if let Some((last, others)) = current.split_last() {
+        let sold = percent(CURRENT_UTILISATION);
+        let others = if others.is_empty() { String::new() } else { others.join(", ") + " or " };
+        return format!("{others}{last}, at {sold} of what each is sold with");
     }
+    let packed = hardware.packed.iter().map(|it| times(it.units, &it.unit));
+    let answer = &hardware.answer;
+    let all: Vec<String> =
+        std::iter::once(times(answer.units, &answer.unit)).chain(packed).collect();
+    let text = all.join(", ");
     match answer.binding() {
-        Some(ceiling) => format!("{text}; {} binds", ceiling.name),
+        Some(ceiling) => format!("{text}; limited by {}", ceiling.name),
         None => text,
     }
 }
@@ -186,6 +189,7 @@ fn identity(sized: &Sized, args: &SizeArgs) -> Vec<String> {
     let of = sized.sources.kinds.iter().map(|kind| match kind {
         Source::Load => "counted by the database",
         Source::Database => "requests of the database",
+        Source::Devices => "requests of the devices of the load",
         Source::Host => "requests of the disks of the host",
     });
     let mut of: Vec<&str> = of.collect();

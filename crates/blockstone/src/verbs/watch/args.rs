@@ -82,7 +82,7 @@ pub struct WatchArgs {
     #[arg(long, value_name = "RUN", help_heading = "Recordings")]
     #[arg(add = Purpose::Input)]
     pub replay: Option<String>,
-    /// Print one interval and exit
+    /// Print the figures of --for, or of one second, and exit
     ///
     /// As text, or as --json or --csv says.
     #[arg(long, help_heading = "Output")]
@@ -91,7 +91,7 @@ pub struct WatchArgs {
     #[arg(long, value_name = "N", default_value_t = 1, requires = "once", value_parser = times,
           conflicts_with_all = ["html", "replay"], help_heading = "Output")]
     pub times: u64,
-    /// Print a line at every tick
+    /// Print a line for each --interval
     ///
     /// It begins with the time. This is the default if standard output is not a terminal and
     /// nothing else is asked for.
@@ -101,7 +101,7 @@ pub struct WatchArgs {
     #[arg(long, value_name = "N", default_value_t = 1, requires = "lines", conflicts_with = "once",
           value_parser = rows, help_heading = "Output")]
     pub rows: usize,
-    /// Write every tick to this file as CSV
+    /// Write a line for each --interval to this file as CSV
     ///
     /// Each line has its time first. `-`, or no name, is standard output. With --once: print one
     /// table as CSV, the one named after `=`, or the first.

@@ -80,8 +80,8 @@ fn an_honest_figure_stands_beside_those_that_are_condemned() {
         "condemned: hole, compressible",
         "throttled: the evidence of throttled",
         "hole: the evidence of hole",
-        "Without evidence, 300,000 would have been believed (from the page cache): 30 times the \
-         truth.",
+        "Without these checks, 300,000 would have been believed (from the page cache): 30 times \
+         the honest figure.",
         "blockstone calibrate /data",
     ] {
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");

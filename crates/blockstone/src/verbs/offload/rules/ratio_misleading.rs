@@ -13,7 +13,7 @@ const NAMED: usize = 5;
 const ABOUT: About = About {
     id: "ratio-misleading",
     weight: Weight::Condemns,
-    doc: "The ratio of bytes returned to bytes eligible says how well a storage filters what it \
+    doc: "The ratio of bytes returned to bytes eligible says how well storage filters what it \
           may filter. Where it may filter little, the ratio says nothing of what was saved: 2 % \
           returned of 5 % eligible saves 5 % of the bytes, not 98 %.",
     threshold: "Less than 20 % of the bytes of a run were eligible.",

@@ -1,4 +1,4 @@
-//! Rows that a storage sent unfiltered because its processors were busy.
+//! Rows that storage sent unfiltered because its processors were busy.
 
 use blockstone_base::rule::{About, Judgement, RuleOf};
 use blockstone_base::units::percent;

@@ -1,4 +1,4 @@
-//! The rules for runs on a storage that filters pass, fail and are inconclusive.
+//! The rules for runs on storage that filters pass, fail and are inconclusive.
 
 use blockstone_base::verdict::Outcome;
 
