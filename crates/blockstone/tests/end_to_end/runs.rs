@@ -8,6 +8,7 @@ use std::process::Command;
 
 use blockstone_testkit::{Ran, blockstone_binary, run};
 
+use super::watch::terminal::Terminal;
 use crate::{Place, completed, keeps_to_its_schema, names, signal};
 
 /// Records 300 ms of this machine, and returns the name of the directory.
@@ -67,6 +68,20 @@ fn recordings_are_listed_labelled_and_removed() {
     assert_eq!(removed["tables"]["removed"].as_array().unwrap().len(), 2);
     assert!(removed["tables"]["removed"][0]["bytes"].as_u64().unwrap() > 1000);
     assert_eq!(names(&place.runs()), [""; 0]);
+}
+
+#[test]
+fn a_terminal_is_asked_before_recordings_are_removed() {
+    let place = Place::beside();
+    record(&place);
+    for (answer, code, left) in [("\r", 0, 1), ("no\r", 0, 1), ("y\r", 0, 0)] {
+        let mut command = place.command("runs");
+        let mut terminal = Terminal::start(command.args(["prune", "--keep", "0"]), 24, 80);
+        terminal.until(|text| text.contains("Remove 1 recording (") && text.contains("[y/N]"));
+        terminal.keys(answer);
+        assert_eq!(terminal.end(), Some(code), "{answer:?}");
+        assert_eq!(names(&place.runs()).len(), left, "{answer:?}");
+    }
 }
 
 #[test]

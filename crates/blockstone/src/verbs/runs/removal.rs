@@ -38,7 +38,7 @@ pub fn prune(args: &PruneArgs, context: &Context) -> Result<Exit> {
     let Chosen { runs, tagged } = Chosen::among(runs, args, Timestamp::now());
     if tagged > 0 {
         let them = counted(tagged as u64, "recording");
-        context.printer.note(&format!("{them} with tags kept; --tagged removes such, too"));
+        context.printer.note(&format!("{them} with tags kept; --tagged removes these, too"));
     }
     if !runs.is_empty() && !args.dry_run && !args.yes && !agreed(&runs)? {
         context.printer.note("nothing was removed");
