@@ -110,10 +110,10 @@ of the same kind, never the volume of a store that is in use.
 
 A limit passes if the whole 95 % interval of the figure is within it, and fails if the whole
 interval is beyond it; otherwise it is not established. The exit code is 1 if a limit is not kept,
-otherwise 3 if one is not established, otherwise 0 ([expectations](expect.md)). A *published* limit comes
-from the vendor of the store or of a platform that runs it. A *rule of thumb* comes from experience,
-or from a similar use. Some vendors publish no limit that can be measured on storage: the profile of
-such a store reports the figures, and `--expect` takes limits of your own.
+otherwise 3 if one is not established, otherwise 0 ([expectations](expect.md)). A *published* limit
+comes from the vendor of the store or of a platform that runs it. A *rule of thumb* comes from
+experience, or from a similar use. Some vendors publish no limit that can be measured on storage:
+the profile of such a store reports the figures, and `--expect` takes limits of your own.
 ";
 
 /// Returns docs/stores.md, ending in one newline.
