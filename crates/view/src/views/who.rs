@@ -29,7 +29,7 @@ pub const VIEW: View = View {
         total("write_bytes", "written", Bytes, "Bytes written to the disk.").answer(),
         column(
             "bytes_share",
-            "of disk",
+            "of all I/O",
             Share,
             Merge::ShareOf { part: "moved_bytes", within: "disk" },
             "Share of the bytes that all rows of this disk read and wrote.",
