@@ -27,6 +27,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail, ensure};
 use blockstone_testkit::build;
+use clap::Args;
 use flate2::Compression;
 use sha2::{Digest, Sha256};
 
@@ -69,12 +70,33 @@ struct Release {
     style: Style,
 }
 
-pub fn run() -> Result<ExitCode> {
-    let triple = host_triple()?;
-    let binary = build(&["--locked", "--release", "--package", "blockstone", "--target", &triple])?;
+#[derive(Args)]
+pub struct Options {
+    /// Make packages for another machine, in a directory of their own in target/dist: needs
+    /// Debian's gcc-aarch64-linux-gnu and qemu-user-static for aarch64-unknown-linux-gnu
+    #[arg(long, value_name = "TRIPLE")]
+    target: Option<String>,
+}
+
+pub fn run(options: &Options) -> Result<ExitCode> {
+    let host = host_triple()?;
+    let foreign = options.target.as_ref().filter(|triple| **triple != host);
+    let mut dir = root().join("target/dist");
+    let mut flags = Vec::new();
+    if let Some(triple) = foreign {
+        dir.push(triple);
+        let processor = architecture(triple, ["x86_64", "aarch64"])?;
+        flags = vec![
+            "--config".to_owned(),
+            format!("target.{triple}.linker = '{processor}-linux-gnu-gcc'"),
+        ];
+    }
+    let triple = foreign.unwrap_or(&host).clone();
+    let selection = ["--locked", "--release", "--package", "blockstone", "--target", &triple];
+    let flags = flags.iter().map(String::as_str);
+    let binary = build(&selection.into_iter().chain(flags).collect::<Vec<_>>())?;
     let style = Style { mtime_s: mtime_s()?, compression: Compression::best() };
     let release = Release::of(&binary, triple, style)?;
-    let dir = root().join("target/dist");
     if dir.exists() {
         fs::remove_dir_all(&dir).with_context(|| format!("empty {}", dir.display()))?;
     }
@@ -96,7 +118,7 @@ pub fn run() -> Result<ExitCode> {
 }
 
 impl Release {
-    /// Makes a release of the built program `binary`, which runs here and is for `triple`.
+    /// Makes a release of the built program `binary`, which is for `triple`.
     fn of(binary: &Path, triple: String, style: Style) -> Result<Self> {
         let program = read(binary)?;
         ensure!(

@@ -49,7 +49,7 @@ enum Job {
     /// Feed every parser of untrusted input with a million inputs
     Fuzz(fuzz::Options),
     /// Package the release binary with its documents: a tarball, a Debian package, checksums
-    Dist,
+    Dist(dist::Options),
     /// Make a disk with known limits, and run a command under them
     #[command(subcommand)]
     Device(device::Action),
@@ -68,7 +68,7 @@ fn main() -> ExitCode {
         Job::Supply => supply::run(),
         Job::Generate(options) => generate::run(&options),
         Job::Fuzz(options) => fuzz::run(&options),
-        Job::Dist => dist::run(),
+        Job::Dist(options) => dist::run(&options),
         Job::Device(action) => device::run(action),
         Job::Bench(options) => bench::run(&options),
         Job::Lab(options) => lab::run(options),

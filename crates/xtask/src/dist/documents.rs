@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result};
 use blockstone_testkit::ScratchDir;
 
+use super::elf;
 use crate::workspace::output_of;
 
 pub type Pages = BTreeMap<String, Vec<u8>>;
@@ -89,9 +90,17 @@ pub fn man_pages(binary: &Path) -> Result<Pages> {
 }
 
 /// Returns a command for the binary at a fixed width and without colours, so that its output does
-/// not depend on the terminal.
+/// not depend on the terminal. QEMU runs that of another processor.
 pub fn command(binary: &Path) -> Command {
-    let mut command = Command::new(binary);
+    let processor = elf::processor(binary).filter(|it| *it != std::env::consts::ARCH);
+    let mut command = match processor {
+        None => Command::new(binary),
+        Some(processor) => {
+            let mut command = Command::new(format!("qemu-{processor}-static"));
+            command.arg(binary);
+            command
+        }
+    };
     command.env("COLUMNS", "100").env("NO_COLOR", "1").stdin(Stdio::null());
     command
 }

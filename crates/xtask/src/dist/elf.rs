@@ -1,9 +1,24 @@
-//! Checks that a program is statically linked.
+//! The processor that a program is for, and whether it is statically linked.
+
+use std::io::Read as _;
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
 /// `PT_INTERP` of elf.h: the segment that names the dynamic linker.
 const INTERPRETER: u32 = 3;
+
+/// `e_machine` of elf.h, and the names that Rust and QEMU have for these processors.
+const PROCESSORS: [(u16, &str); 2] = [(62, "x86_64"), (183, "aarch64")];
+
+/// Returns the processor that a program is for, if it is one of these.
+pub fn processor(program: &Path) -> Option<&'static str> {
+    let mut header = [0; 20];
+    std::fs::File::open(program).ok()?.read_exact(&mut header).ok()?;
+    let machine = u16::from_le_bytes(bytes_at(&header, 18).ok()?);
+    let known = PROCESSORS.iter().find(|(of, _)| *of == machine && header.starts_with(b"\x7fELF"));
+    known.map(|(_, name)| *name)
+}
 
 /// Returns whether a 64-bit little-endian program names no dynamic linker. The offsets are those of
 /// `e_phoff`, `e_phentsize` and `e_phnum` in `Elf64_Ehdr`.
@@ -40,6 +55,13 @@ mod tests {
         program[56] = 1;
         program.extend(segment.to_le_bytes());
         program
+    }
+
+    #[test]
+    fn this_test_is_for_this_processor() {
+        let own = Path::new("/proc/self/exe");
+        assert_eq!(processor(own), Some(std::env::consts::ARCH));
+        assert_eq!(processor(Path::new("Cargo.toml")), None);
     }
 
     #[test]
