@@ -70,7 +70,7 @@ struct Release {
     style: Style,
 }
 
-#[derive(Args)]
+#[derive(Args, Clone, Debug)]
 pub struct Options {
     /// Make packages for another machine, in a directory of their own in target/dist: needs
     /// Debian's gcc-aarch64-linux-gnu and qemu-user-static for aarch64-unknown-linux-gnu
