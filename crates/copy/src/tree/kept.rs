@@ -48,7 +48,7 @@ pub(super) fn file(
     // If a file system maps owners (a share, a mount with `uid=`), this user's new files have
     // another owner.
     let is_own = |_: &String| {
-        there.st_nlink <= entry.names && dir.owner_of_new().is_ok_and(|it| it == there.st_uid)
+        there.st_nlink as u64 <= entry.names && dir.owner_of_new().is_ok_and(|it| it == there.st_uid)
     };
     Ok(why.filter(|why| !is_own(why)).map_or(Found::Complete, Found::Other))
 }
@@ -60,7 +60,7 @@ fn foreign(there: &Stat, source_owner: u32, names: u64) -> Option<String> {
     if ![me.as_raw(), given].contains(&there.st_uid) {
         return Some(format!("belongs to user {}", there.st_uid));
     }
-    let more = there.st_nlink > names;
+    let more = there.st_nlink as u64 > names;
     more.then(|| format!("has {} names, of which this copy makes {names}", there.st_nlink))
 }
 
