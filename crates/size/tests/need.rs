@@ -183,6 +183,7 @@ fn the_load_of_a_run_is_that_of_its_devices() {
     let mut history = History::new(vec![ProbeInfo::of(&BLOCK)]);
     history.set_clock(0, MONDAY_S * 1_000_000_000);
     for s in 0..=10 {
+        history.push("host", s as u64 * 1_000_000_000, "", Vec::new());
         for (device, kind, beneath, reads) in
             [("loop0", "loop", "vda", 1_000), ("vda", "disk", "", 9_000)]
         {

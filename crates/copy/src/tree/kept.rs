@@ -48,7 +48,8 @@ pub(super) fn file(
     // If a file system maps owners (a share, a mount with `uid=`), this user's new files have
     // another owner.
     let is_own = |_: &String| {
-        there.st_nlink as u64 <= entry.names && dir.owner_of_new().is_ok_and(|it| it == there.st_uid)
+        there.st_nlink as u64 <= entry.names
+            && dir.owner_of_new().is_ok_and(|it| it == there.st_uid)
     };
     Ok(why.filter(|why| !is_own(why)).map_or(Found::Complete, Found::Other))
 }
