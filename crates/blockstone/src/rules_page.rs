@@ -29,7 +29,7 @@ pub fn rules_page() -> String {
 }
 
 /// Returns each rule once, with the verbs whose findings it judges.
-fn rules() -> Vec<(&'static About, Vec<&'static str>)> {
+pub(crate) fn rules() -> Vec<(&'static About, Vec<&'static str>)> {
     let mut rules: Vec<(&About, Vec<&str>)> = Vec::new();
     for listed in verbs::ALL.iter().flat_map(|verb| (verb.rules)()) {
         match rules.iter_mut().find(|(about, _)| about.id == listed.about.id) {

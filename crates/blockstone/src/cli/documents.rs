@@ -1,8 +1,10 @@
-//! Commands in README.md and docs/ are commands that the program accepts.
+//! Commands in README.md and docs/ are commands that the program accepts, and the verdicts in their
+//! outputs are those of rules.
 
 use std::path::{Path, PathBuf};
 use std::{fs, iter};
 
+use blockstone_base::verdict::Weight;
 use clap::error::ErrorKind;
 
 use super::declarations;
@@ -112,4 +114,55 @@ fn is_accepted(kind: ErrorKind, is_whole: bool) -> bool {
         MissingRequiredArgument | DisplayHelpOnMissingArgumentOrSubcommand => !is_whole,
         _ => false,
     }
+}
+
+/// Returns the names of rules in the outputs of a page, with whether they condemn, where that is
+/// said.
+fn judged(page: &str) -> Vec<(String, Option<bool>)> {
+    let blocks = page.split("\n```").skip(1).step_by(2);
+    let mut found = Vec::new();
+    for block in blocks {
+        let flowed = block.replace("\n    ", " ").replace(",\n  ", ", ");
+        for line in flowed.lines().map(str::trim) {
+            let named = [("✗ ", true), ("! ", false)];
+            let named =
+                named.into_iter().find_map(|(sign, is)| Some((line.strip_prefix(sign)?, is)));
+            let rule = |text: &str| text.split(' ').next().unwrap_or_default().to_owned();
+            if let Some((text, condemns)) = named
+                && (text.contains(" condemns ") || text.contains(" concerns "))
+            {
+                found.push((rule(text), Some(condemns)));
+            }
+            if let Some((_, rules)) = line.split_once("condemned: ") {
+                found.extend(rules.split(", ").map(|id| (rule(id), Some(true))));
+            }
+            let passed = line.strip_prefix("✓ ").and_then(|text| text.split_once(" passed: "));
+            if let Some((_, rules)) = passed {
+                let ids = rules.split(',').map(str::trim).filter(|id| !id.is_empty());
+                found.extend(ids.map(|id| (rule(id), None)));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn verdicts_in_example_outputs_are_those_of_rules() {
+    let rules = crate::rules_page::rules();
+    let (mut wrong, mut right) = (Vec::new(), 0);
+    for page in pages() {
+        for (id, condemns) in judged(&fs::read_to_string(&page).unwrap()) {
+            let known = rules.iter().find(|(about, _)| about.id == id);
+            let is_right = known.is_some_and(|(about, _)| {
+                condemns != Some(true) || about.weight == Weight::Condemns
+            });
+            if is_right {
+                right += 1;
+            } else {
+                wrong.push(format!("{}: {id}", page.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{right} right, and\n{}", wrong.join("\n"));
+    assert!(right > 100, "{right}");
 }

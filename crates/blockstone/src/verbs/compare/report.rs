@@ -110,11 +110,14 @@ fn sentence(verdict: Judgement, rows: &[Row]) -> String {
     });
     let mut most = most.unwrap_or_default();
     let differs = || headline.iter().filter(|row| row.is_worse().is_some());
+    let changed = differs().count();
     let warned = differs().filter(|row| !row.warned_by.is_empty()).count();
     if warned > 0 {
-        let _ = write!(most, "; a rule warns of {warned} of {}", differs().count());
+        let _ = write!(most, "; a rule warns of {warned} of {changed}");
     }
     match verdict {
+        // A rule warns of each: the cause may lie outside the storage.
+        _ if changed > 0 && warned == changed => format!("B differs in {}{most}", of(changed)),
         Judgement::Faster => format!("B is faster in {}{most}", of(count(false))),
         Judgement::Slower => format!("B is slower in {}{most}", of(count(true))),
         Judgement::Mixed => {
