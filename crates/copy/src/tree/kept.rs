@@ -48,10 +48,15 @@ pub(super) fn file(
     // If a file system maps owners (a share, a mount with `uid=`), this user's new files have
     // another owner.
     let is_own = |_: &String| {
-        there.st_nlink as u64 <= entry.names
-            && dir.owner_of_new().is_ok_and(|it| it == there.st_uid)
+        links(&there) <= entry.names && dir.owner_of_new().is_ok_and(|it| it == there.st_uid)
     };
     Ok(why.filter(|why| !is_own(why)).map_or(Found::Complete, Found::Other))
+}
+
+/// Returns the number of names of a file.
+#[allow(clippy::unnecessary_cast, reason = "it has 32 bits on 64-bit ARM")]
+fn links(file: &Stat) -> u64 {
+    file.st_nlink as u64
 }
 
 /// Returns how a file shows that a copy by this user did not make it, if it does.
@@ -61,7 +66,7 @@ fn foreign(there: &Stat, source_owner: u32, names: u64) -> Option<String> {
     if ![me.as_raw(), given].contains(&there.st_uid) {
         return Some(format!("belongs to user {}", there.st_uid));
     }
-    let more = there.st_nlink as u64 > names;
+    let more = links(there) > names;
     more.then(|| format!("has {} names, of which this copy makes {names}", there.st_nlink))
 }
 
