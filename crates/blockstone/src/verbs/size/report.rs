@@ -133,7 +133,7 @@ fn estimate(sized: &Sized, iops: f64) -> Estimate {
 }
 
 /// Returns the answer as in `84 × disk, 7 × cell; limited by IOPS`. Where no unit was named, it is
-/// the first of those that can be had today: readers took `disk-15k` for what they should buy.
+/// the first of those that can be had today: `disk-15k` reads as what one should buy.
 fn answer(sized: &Sized, args: &SizeArgs) -> String {
     /// The others are in a table.
     const CURRENT_MAX: usize = 3;
