@@ -54,6 +54,9 @@ pub struct Plan {
     pub axes: Vec<Axis>,
     /// Every combination of their values.
     pub cells: Vec<PlannedCell>,
+    /// Whether the combinations are one load with more and more sessions, up to a limit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_ladder: bool,
 }
 
 /// A setting and its values.
@@ -290,7 +293,7 @@ mod tests {
             impossible: None,
         };
         let axes = vec![Axis { name: "update".into(), values: vec!["0".into()] }];
-        let plan = Plan { schema: GRID_SCHEMA.into(), axes, cells: vec![cell] };
+        let plan = Plan { schema: GRID_SCHEMA.into(), axes, cells: vec![cell], is_ladder: false };
         let grid = Grid::read(&plan, |_| Err("it is gone".to_owned()));
         assert_eq!((grid.cells[0].complete, grid.cells[0].failed.len()), (0, 1));
         assert!(!grid.trustworthy() && grid.cells[0].figures.is_empty());

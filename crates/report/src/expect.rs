@@ -47,11 +47,7 @@ fn decided(expectation: &Expectation, report: &Report) -> Expected {
         (outcome, why.join(": "), found.figure)
     });
     // The row that is worst decides.
-    let worst = judged.max_by_key(|(outcome, ..)| match outcome {
-        Outcome::Pass => 0,
-        Outcome::NotEstablished => 1,
-        Outcome::Fail => 2,
-    });
+    let worst = judged.max_by_key(|(outcome, ..)| *outcome);
     let (outcome, why, found) = worst.unwrap_or_else(|| {
         let found = Found { value: Value::default(), measure: Measure::Count };
         (Outcome::NotEstablished, "it was not measured".to_owned(), found)
@@ -75,13 +71,22 @@ fn decided(expectation: &Expectation, report: &Report) -> Expected {
     }
 }
 
-/// Decides the limits on a report, those of its purpose and those that are expected, shows them
-/// above its figures, and says so in its headline.
+/// Decides the limits on a report, shows them above its figures, and says so in its headline.
 pub fn judge(report: &mut Report, expectations: &[Expectation]) {
-    report.sections.retain(|section| section.id != EXPECTATIONS);
+    let decided = decide(report, expectations);
+    show(report, decided);
+}
+
+/// Decides the limits on a report: those of its purpose and those that are expected.
+pub fn decide(report: &Report, expectations: &[Expectation]) -> Vec<Expected> {
     let of_purpose = report.purpose.iter().flat_map(|purpose| &purpose.limits);
-    let decided = of_purpose.chain(expectations).map(|it| decided(it, report));
-    report.expectations = decided.collect();
+    of_purpose.chain(expectations).map(|it| decided(it, report)).collect()
+}
+
+/// Shows limits that were decided above the figures of a report, and says so in its headline.
+pub fn show(report: &mut Report, expected: Vec<Expected>) {
+    report.sections.retain(|section| section.id != EXPECTATIONS);
+    report.expectations = expected;
     if report.expectations.is_empty() && report.purpose.is_none() {
         return;
     }

@@ -13,15 +13,17 @@ use crate::format;
 pub const EXPECTATIONS: &str = "expectations";
 
 /// Outcome of a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+///
+/// The worst is the last in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// All of the interval keeps to the limit.
     Pass,
-    /// All of the interval is beyond the limit.
-    Fail,
     /// The interval contains the limit, or a sound figure is missing.
     NotEstablished,
+    /// All of the interval is beyond the limit.
+    Fail,
 }
 
 /// A limit and its outcome.
@@ -68,6 +70,20 @@ impl fmt::Display for Expected {
 }
 
 impl Expected {
+    /// Returns the limit without a measurement.
+    #[must_use]
+    pub fn unmeasured(&self) -> Self {
+        let (value, low, high) = (None, None, None);
+        let found = Found { value: Value::default(), measure: self.found.measure };
+        let why = Some("it was not measured".to_owned());
+        Self { value, low, high, outcome: Outcome::NotEstablished, why, found, ..self.clone() }
+    }
+
+    /// Whether the figure may be at most the limit, as a latency.
+    pub fn is_ceiling(&self) -> bool {
+        self.limit.starts_with('<')
+    }
+
     /// Returns the number that was measured, with its interval, for people.
     pub fn measured(&self) -> String {
         let Found { value, measure } = &self.found;

@@ -230,6 +230,11 @@ fn scan_plan(
 }
 
 impl Prepared<'_> {
+    /// Returns the number of schemas.
+    pub fn schemas(&self) -> u32 {
+        self.parameters.population.schemas()
+    }
+
     /// Returns the first of `required` that is degraded; `None` if all are available.
     pub fn missing(&self, required: &[String]) -> Result<Option<MissingCapability>, RunError> {
         Ok(capability::missing(&self.capabilities, required)?)

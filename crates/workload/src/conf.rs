@@ -1,12 +1,17 @@
-//! Settings files of other tools: `slob.conf` and `pgio.conf`, read so that a known test can be
-//! repeated here. A setting without a counterpart is named, never silently dropped.
+//! Settings files of other tools: `slob.conf`, `pgio.conf`, scripts of `HammerDB` and options of
+//! sysbench, read so that a known test can be repeated here. A setting without a counterpart is
+//! named, never silently dropped. A value is repeated only if its setting is known not to be a
+//! secret: forks and scripts keep passwords under any name.
 //!
-//! Both are shell fragments with lines `NAME=value`. They are read, not executed: comments, quotes
-//! and `export` are understood, and a value with an expansion is refused.
+//! The files are read, not executed: comments, quotes and `export` are understood, and a setting
+//! that has a counterpart is refused if a shell or Tcl would compute its value.
+
+mod hammerdb;
+mod sysbench;
 
 use blockstone_base::hint::Hint;
 use blockstone_base::units::{Bytes, Nanos};
-use blockstone_servers::RedoStress;
+use blockstone_servers::{RedoStress, without_password};
 
 use crate::parameters::{Every, Scale, Think};
 use crate::wanted::{HotspotWanted, Wanted};
@@ -25,23 +30,49 @@ pub enum Dialect {
     Slob,
     /// pgio, SLOB for PostgreSQL.
     Pgio,
+    /// A script for `hammerdbcli`.
+    HammerDb,
+    /// Options of sysbench: a file of them, or a command line.
+    Sysbench,
+}
+
+impl Dialect {
+    /// Whether the load is order entry, which `--profile oltp` sends.
+    pub fn is_order_entry(self) -> bool {
+        matches!(self, Self::HammerDb)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Hint)]
 pub enum ConfError {
-    #[error("read line {line}: `{text}` is not NAME=value")]
+    /// The text is not repeated: a line that is no setting may be a call with a password.
+    #[error("read line {line}: it is not NAME=value")]
     #[hint("remove it, or comment it out")]
-    Line { line: usize, text: String },
+    Line { line: usize },
     #[error("read line {line}: {name}={value} cannot be used: {why}")]
     #[hint("{hint}")]
     Value { line: usize, name: String, value: String, why: String, hint: String },
-    #[error("read settings: no setting of slob.conf or pgio.conf is in it")]
+    #[error("read settings: no setting of slob.conf, pgio.conf, HammerDB or sysbench is in it")]
     #[hint("name one of these files")]
     Nothing,
+    #[error("read settings: this is the XML of HammerDB's window")]
+    #[hint("name a script for hammerdbcli: lines such as `diset tpcc pg_duration 5`, `vuset vu 8`")]
+    Xml,
 }
 
-/// Reads `text` of either tool: the names that only one of them uses show which.
+/// Reads `text` of one of the tools: the names that only one of them uses show which.
 pub fn read(text: &str) -> Result<Conf, ConfError> {
+    if hammerdb::is_xml(text) {
+        return Err(ConfError::Xml);
+    }
+    for (is_meant, read) in [
+        (hammerdb::is_script as fn(&str) -> bool, hammerdb::read as Read),
+        (sysbench::is_options, sysbench::read),
+    ] {
+        if is_meant(text) {
+            return read(text);
+        }
+    }
     let lines = assignments(text)?;
     let has = |names: &[&str]| lines.iter().any(|line| names.contains(&line.name));
     let pgio = has(&["NUM_SCHEMAS", "NUM_THREADS", "UPDATE_WORK_UNIT", "CREATE_BASE_TABLE"]);
@@ -57,13 +88,16 @@ pub fn read(text: &str) -> Result<Conf, ConfError> {
         without: Vec::new(),
     };
     for line in &lines {
-        match dialect {
-            Dialect::Slob => reader.slob(line)?,
-            Dialect::Pgio => reader.pgio(line)?,
+        if pgio {
+            reader.pgio(line)?;
+        } else {
+            reader.slob(line)?;
         }
     }
     Ok(reader.finish(dialect))
 }
+
+type Read = fn(&str) -> Result<Conf, ConfError>;
 
 #[derive(Clone, Copy, Debug)]
 struct Assignment<'a> {
@@ -140,13 +174,18 @@ impl Reader {
             "HOTSPOT_MB" => self.hotspot.size = line.mebibytes()?,
             "HOTSPOT_OFFSET_MB" => self.hotspot.offset = line.mebibytes()?,
             "HOTSPOT_FREQUENCY" => self.hotspot.every = line.number(u32::MAX)?,
-            "HOT_SCHEMA_FREQUENCY" => {
+            // SLOB up to 2.2 has the second names.
+            "HOT_SCHEMA_FREQUENCY" | "SHARED_DATA_MODULUS" => {
                 let every = line.number(u32::MAX)?;
                 self.wanted.hot_schema_every = (every > 0).then_some(every);
             }
-            "THINK_TM_FREQUENCY" => self.think.every = Every(line.number(u32::MAX)?),
+            "THINK_TM_FREQUENCY" | "THINK_TM_MODULUS" => {
+                self.think.every = Every(line.number(u32::MAX)?);
+            }
             "THINK_TM_MIN" => self.think.min = line.seconds()?,
             "THINK_TM_MAX" => self.think.max = line.seconds()?,
+            // An update hot spot that is off asks for nothing.
+            "DO_UPDATE_HOTSPOT" if line.value.eq_ignore_ascii_case("false") => {}
             _ => self.no_counterpart(line, slob_reason(line.name)),
         }
         Ok(())
@@ -166,11 +205,8 @@ impl Reader {
     }
 
     /// Records a setting without a counterpart; an empty value asks for nothing.
-    fn no_counterpart(&mut self, line: &Assignment<'_>, why: &str) {
-        if !line.value.is_empty() {
-            let Assignment { name, value, .. } = line;
-            self.without.push(format!("{name}={} has no counterpart: {why}", hidden(name, value)));
-        }
+    fn no_counterpart(&mut self, line: &Assignment<'_>, reason: Reason) {
+        self.without.extend(line.without_counterpart(reason));
     }
 
     fn finish(self, dialect: Dialect) -> Conf {
@@ -181,30 +217,54 @@ impl Reader {
     }
 }
 
-fn slob_reason(name: &str) -> &'static str {
+/// Reason why a setting has no counterpart, and how much of its value may be repeated.
+#[derive(Clone, Copy, Debug)]
+enum Reason {
+    /// The value is no secret.
+    Open(&'static str),
+    /// The value may contain a password.
+    Address(&'static str),
+    /// Nothing is known of the value.
+    Secret(&'static str),
+}
+
+const NO_SERVER: &str = "there is no server to connect to";
+const NO_LOGIN: &str = "there is no server to log in to";
+
+fn slob_reason(name: &str) -> Reason {
     match name {
-        "LOAD_PARALLEL_DEGREE" => "the load is as parallel as the machine allows",
-        "DATABASE_STATISTICS_TYPE" => "statistics are the recording; --awr-info prints SLOB's line",
-        "ADMIN_SQLNET_SERVICE" | "SQLNET_SERVICE_BASE" | "SQLNET_SERVICE_MAX" => {
-            "there is no server to connect to"
+        "LOAD_PARALLEL_DEGREE" => Reason::Open("the load is as parallel as the machine allows"),
+        "DATABASE_STATISTICS_TYPE" => {
+            Reason::Open("statistics are the recording; --awr-info prints SLOB's line")
         }
-        "DBA_PRIV_USER" | "SYSDBA_PASSWD" => "there is no server to log in to",
-        "EXTERNAL_SCRIPT" => "run it around this command",
-        _ => "it is not a known setting of slob.conf",
+        "DO_UPDATE_HOTSPOT" | "HOTSPOT_PCT" => {
+            Reason::Open("a hot range is of selects and updates; --hotspot sets one")
+        }
+        "SQLNET_SERVICE_MAX" => Reason::Open(NO_SERVER),
+        "ADMIN_SQLNET_SERVICE" | "SQLNET_SERVICE_BASE" => Reason::Address(NO_SERVER),
+        "DBA_PRIV_USER" => Reason::Address(NO_LOGIN),
+        "SYSDBA_PASSWD" => Reason::Secret(NO_LOGIN),
+        "EXTERNAL_SCRIPT" => Reason::Address("run it around this command"),
+        _ => Reason::Secret("it is not a known setting of slob.conf"),
     }
 }
 
-fn pgio_reason(name: &str) -> &'static str {
+fn pgio_reason(name: &str) -> Reason {
     match name {
-        "DBNAME" | "CONNECT_STRING" => "there is no server to connect to",
-        "CREATE_BASE_TABLE" => "schemas are always reloaded",
-        _ => "it is not a known setting of pgio.conf",
+        "DBNAME" | "CONNECT_STRING" => Reason::Address(NO_SERVER),
+        "CREATE_BASE_TABLE" => Reason::Open("schemas are always reloaded"),
+        _ => Reason::Secret("it is not a known setting of pgio.conf"),
     }
 }
 
-/// Returns a value as it may be printed: passwords may not.
-fn hidden<'a>(name: &str, value: &'a str) -> &'a str {
-    if name.contains("PASSW") { "…" } else { value }
+/// Returns an address as it may be repeated. Oracle's form, `user/password@service`, is that of no
+/// address here.
+fn shown(address: &str) -> String {
+    let login = address.split_once('@').filter(|(login, _)| !login.contains(':'));
+    match login.and_then(|(login, service)| Some((login.split_once('/')?.0, service))) {
+        Some((user, service)) if !user.is_empty() => format!("{user}@{service}"),
+        _ => without_password(address),
+    }
 }
 
 /// Parses the assignments in a shell fragment.
@@ -224,12 +284,8 @@ fn assignments(text: &str) -> Result<Vec<Assignment<'_>>, ConfError> {
         let (name, value) = assignment
             .split_once('=')
             .filter(|(name, _)| is_name(name))
-            .ok_or_else(|| ConfError::Line { line, text: text.to_owned() })?;
-        let assignment = Assignment { line, name, value: unquoted(value) };
-        if assignment.value.contains(['$', '`']) {
-            return Err(assignment.unusable("it is computed by a shell"));
-        }
-        found.push(assignment);
+            .ok_or(ConfError::Line { line })?;
+        found.push(Assignment { line, name, value: unquoted(value) });
     }
     Ok(found)
 }
@@ -245,12 +301,26 @@ fn unquoted(value: &str) -> &str {
 }
 
 impl Assignment<'_> {
+    /// Returns the sentence on a setting without a counterpart. An empty value asks for nothing.
+    fn without_counterpart(&self, reason: Reason) -> Option<String> {
+        let Self { name, value, .. } = self;
+        let (value, why) = match reason {
+            _ if value.is_empty() => return None,
+            Reason::Open(why) => ((*value).to_owned(), why),
+            Reason::Address(why) => (shown(value), why),
+            Reason::Secret(why) => ("…".to_owned(), why),
+        };
+        Some(format!("{name}={value} has no counterpart: {why}"))
+    }
+
+    /// Refuses the value of a setting that has a counterpart, none of which is a secret.
     fn unusable(&self, why: impl Into<String>) -> ConfError {
+        let is_computed = self.value.contains(['$', '`', '[']);
         ConfError::Value {
             line: self.line,
             name: self.name.to_owned(),
-            value: hidden(self.name, self.value).to_owned(),
-            why: why.into(),
+            value: self.value.to_owned(),
+            why: if is_computed { "it is computed by a script".to_owned() } else { why.into() },
             hint: "correct the value; command-line options take precedence over the file"
                 .to_owned(),
         }
@@ -269,6 +339,11 @@ impl Assignment<'_> {
             }
             _ => Err(self.unusable("it is not a number of seconds")),
         }
+    }
+
+    fn minutes(&self) -> Result<Nanos, ConfError> {
+        let minutes: u64 = self.number(1 << 20)?.into();
+        Ok(Nanos(minutes * 60_000_000_000))
     }
 
     fn scale(&self) -> Result<Scale, ConfError> {
@@ -373,13 +448,14 @@ export UPDATE_PCT RUN_TIME
     #[test]
     fn what_cannot_be_understood_is_refused_with_its_line() {
         for (text, expected) in [
-            ("UPDATE_PCT=10\nwhat is this", "line 2: `what is this`"),
+            ("UPDATE_PCT=10\nsqlplus system/manager", "line 2: it is not NAME=value"),
             ("UPDATE_PCT=ten", "UPDATE_PCT=ten cannot be used"),
             ("UPDATE_PCT=101", "above 100"),
             ("SCALE=80Q", "80Q"),
             ("REDO_STRESS=MEDIUM", "neither LITE nor HEAVY"),
             ("RUN_TIME=-1", "not a number of seconds"),
-            ("SCALE=$SIZE", "computed by a shell"),
+            ("SCALE=$SIZE", "computed by a script"),
+            ("<hammerdb><count_ware>4</count_ware></hammerdb>", "XML of HammerDB"),
             ("UPDATE_PCT=1\nDO_HOTSPOT=maybe", "neither TRUE nor FALSE"),
             ("listen_port=5432", "no setting of slob.conf"),
             ("", "no setting of slob.conf"),
@@ -392,6 +468,45 @@ export UPDATE_PCT RUN_TIME
     #[test]
     fn an_unknown_setting_is_named_and_harmless() {
         let conf = read("UPDATE_PCT=10\nFUTURE_OPTION=3\n").unwrap();
-        assert!(conf.without_counterpart[0].starts_with("FUTURE_OPTION=3"));
+        assert!(conf.without_counterpart[0].starts_with("FUTURE_OPTION=…"));
+    }
+
+    #[test]
+    fn a_slob_conf_of_the_first_releases_is_read() {
+        let file = "UPDATE_PCT=25\nSHARED_DATA_MODULUS=4\nTHINK_TM_MODULUS=7\nTHINK_TM_MIN=.1\n\
+                    THINK_TM_MAX=.5\nDO_UPDATE_HOTSPOT=FALSE\nHOTSPOT_PCT=10\n";
+        let conf = read(file).unwrap();
+        assert_eq!(conf.wanted.hot_schema_every, Some(4));
+        assert_eq!(conf.wanted.think, "100ms..500ms/7".parse().ok());
+        assert_eq!(conf.without_counterpart.len(), 1, "{:?}", conf.without_counterpart);
+    }
+
+    #[test]
+    fn no_secret_is_repeated_whatever_its_name() {
+        for setting in [
+            "DB_ROOT_PWD=Tulip99x",
+            "DB2_PWD='Tulip99x'",
+            "ORACLE_SYS=Tulip99x",
+            "PIN=Tulip99x",
+            "export PGPASSWORD=Tulip99x",
+            "SYSDBA_PASSWD=\"Tulip99x\"",
+            "DBA_PRIV_USER=system/Tulip99x@db1",
+            "ADMIN_SQLNET_SERVICE='system/Tulip99x@//db1:1521/x'",
+            "NUM_SCHEMAS=1\nCONNECT_STRING=postgresql://bench:Tulip99x@db1/x",
+            "NUM_SCHEMAS=1\nCONNECT_STRING=\"host=db1 password=Tulip99x dbname=x\"",
+            "NUM_SCHEMAS=1\nCONNECT_STRING=\"host=db1 password='Tul Tulip99x' dbname=x\"",
+            "NUM_SCHEMAS=1\nCONNECT_STRING=\"host=db1 password = Tulip99x dbname=x\"",
+            "NUM_SCHEMAS=1\nCONNECT_STRING=\"postgresql:///x?passfile=/a&password=Tulip99x\"",
+            "mysql -uroot -pTulip99x",
+        ] {
+            let told = match read(&format!("UPDATE_PCT=10\n{setting}\n")) {
+                Ok(conf) => conf.without_counterpart.join("\n"),
+                Err(error) => error.told(),
+            };
+            assert!(!told.is_empty() && !told.contains("Tulip99x"), "{setting}: {told}");
+        }
+        let conf = read("NUM_SCHEMAS=1\nCONNECT_STRING=postgresql://bench:Tulip99x@db1/x").unwrap();
+        let told = &conf.without_counterpart[0];
+        assert!(told.starts_with("CONNECT_STRING=postgresql://bench@db1/x"), "{told}");
     }
 }

@@ -35,7 +35,7 @@ fn run(args: &ReportArgs, context: &Context) -> Result<Exit> {
     if !part.is_limited() && args.only.is_empty() && !args.awr_info {
         let dir = recordings::locate(&part.run, &global.runs_dir)?;
         if recordings::is_grid(&dir) {
-            return finish(&matrix::report(&dir)?, context);
+            return finish(&matrix::report(&dir, context)?, context);
         }
     }
     let recording = recordings::open(&part.run, &global.runs_dir)?;

@@ -2,6 +2,7 @@
 
 mod args;
 pub(crate) mod awr;
+mod ladder;
 pub(super) mod matrix;
 pub(crate) mod report;
 mod store;
@@ -93,6 +94,9 @@ fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
     if !args.matrix.is_empty() {
         return matrix::run(args, context);
     }
+    if let Some(most) = args.ladder {
+        return ladder::run(args, most, context);
+    }
     let printer = context.printer;
     args.instance.password.read_for([args.instance.target.as_str()])?;
     let settings = settings(args, &context.global, printer)?;
@@ -137,7 +141,7 @@ pub(super) fn settings(args: &RunArgs, global: &Global, printer: Printer) -> Res
     check_form(args)?;
     let mut wanted = args.method;
     if let Some(file) = &args.conf {
-        wanted = wanted.over(from_file(file, printer)?);
+        wanted = wanted.over(from_file(file, args.form.profile, printer)?);
     }
     let subjects: Vec<&Path> = disks.iter().map(|disk| disk.path.as_path()).collect();
     let instance = &args.instance;
@@ -242,7 +246,7 @@ fn given(options: &[(&'static str, bool)]) -> impl Iterator<Item = &'static str>
 }
 
 /// Settings that do not apply to order entry: its mix and its rows are its own.
-const NOT_OF_ORDER_ENTRY: [&str; 9] = [
+const NOT_OF_ORDER_ENTRY: [&str; 8] = [
     "readers",
     "writers",
     "update_work_unit",
@@ -251,12 +255,10 @@ const NOT_OF_ORDER_ENTRY: [&str; 9] = [
     "scan_rows",
     "hotspot",
     "hot_schema_every",
-    "conf",
 ];
 
 fn check_order_entry(args: &RunArgs) -> Result<()> {
-    let conf = args.conf.is_some().then_some("conf");
-    let mut given = args.method.names().chain(conf);
+    let mut given = args.method.names();
     if let Some(name) = given.find(|name| NOT_OF_ORDER_ENTRY.contains(name)) {
         let option = option(name);
         bail!(Failure::new(
@@ -330,16 +332,26 @@ fn disks(args: &RunArgs) -> Vec<DiskSetting> {
 /// Largest configuration that is read.
 const CONF_BYTES: Bytes = Bytes::mib(1);
 
-/// Reads the settings of a slob.conf or pgio.conf. Settings without a counterpart are reported.
-fn from_file(file: &Path, printer: Printer) -> Result<Wanted> {
+/// Reads the settings of another tool. Those without a counterpart are reported.
+fn from_file(file: &Path, profile: Profile, printer: Printer) -> Result<Wanted> {
     let named = || format!("{}", file.display());
     let text = input::text(file, CONF_BYTES).map_err(|error| {
         anyhow!(Failure::new(
             format!("read {}: {error}", named()),
-            "--conf names a slob.conf or pgio.conf"
+            "--conf names a slob.conf, a pgio.conf, a script for hammerdbcli or options of sysbench"
         ))
     })?;
     let conf = conf::read(&text).with_context(named)?;
+    match (profile, conf.dialect.is_order_entry()) {
+        (Profile::Oltp, false) => bail!(Failure::new(
+            format!("send order entry with {}: its settings are of single statements", named()),
+            "omit --conf or --profile oltp; --sessions, --schemas, --scale, --think and --rate \
+             apply to both"
+        )),
+        (Profile::Slob, true) => printer
+            .note(&format!("{}: its load is order entry, which --profile oltp sends", named())),
+        _ => {}
+    }
     for line in &conf.without_counterpart {
         printer.note(&format!("{}: {line}", named()));
     }

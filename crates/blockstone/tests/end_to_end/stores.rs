@@ -52,6 +52,57 @@ fn a_capped_disk_fails_with_the_limit_and_the_cap_named() {
 }
 
 #[test]
+fn a_ladder_ends_where_a_limit_is_not_kept_and_says_what_was_carried() {
+    require!(Root, Loop, Blkio);
+    let place = Place::new();
+    let device = LoopDevice::create(DeviceSpec {
+        size: Bytes::mib(512),
+        file_system: Some(FileSystem::Ext4),
+        caps: Caps { read_iops: Some(500), ..Caps::default() },
+    })
+    .unwrap();
+    let mut command = place.within(device.command(blockstone_binary()), "run");
+    command.args([
+        "--ladder",
+        "--expect=read.mean<25ms",
+        "--schemas=1",
+        "--update-pct=0",
+        "--for=2s",
+    ]);
+    command.args(["--scale=16M", "--cache=4M", "--work-unit=8", "--json"]);
+    let ran = run(command.arg(device.mount_point().unwrap()));
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let document = ran.json();
+    keeps_to_its_schema(&document);
+    let sessions = |key: &str| document["ladder"][key].as_str().unwrap().parse::<u32>().unwrap();
+    let (kept, beyond) = (sessions("sessions"), sessions("fails_at"));
+    // 500 reads a second: 12 sessions wait for 24 ms each.
+    assert!(kept < beyond && (2..=32).contains(&beyond), "{:#}", document["ladder"]);
+    let rungs = document["tables"]["limits"].as_array().unwrap();
+    assert_eq!(rungs.last().unwrap()["outcome"], "FAIL", "{rungs:#?}");
+    let again = run(place.command("report").args(["last", "--expect=read.mean<25ms"]));
+    assert_eq!(again.code, Some(0), "{again:#?}");
+    let shown = again.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains(&format!("with {kept} sessions · not with {beyond}: ")), "{shown}");
+}
+
+#[test]
+fn a_ladder_without_a_limit_or_below_its_schemas_is_refused() {
+    let place = Place::beside();
+    for (words, expected) in [
+        (&["--ladder"][..], "climb without a limit"),
+        (&["--ladder=2", "--for", "postgresql"], "climb to 2 sessions"),
+        (&["--ladder", "--sessions=4", "--for", "postgresql"], "cannot be used with"),
+        (&["--ladder", "--for", "etcd"], "--ladder is an option of the miniature"),
+        (&["--ladder", "--profile=scan", "--expect=iops>=1"], "--ladder varies the sessions"),
+    ] {
+        let ran = run(place.command("run").args(words).arg(place.data()));
+        assert_eq!(ran.code, Some(2), "{words:?}: {ran:#?}");
+        assert!(ran.stderr.contains(expected), "{words:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn a_disk_whose_flush_takes_long_fails_at_the_commit() {
     require!(Root, Loop, Nbdkit);
     let slow = WriteCache::Own(Fault::SlowFlush(Duration::from_millis(20)));

@@ -19,7 +19,12 @@ pub fn confs() -> Vec<Vec<u8>> {
     let pgio = "UPDATE_PCT=10\nRUN_TIME=120\nNUM_SCHEMAS=4\nNUM_THREADS=2\nWORK_UNIT=255\n\
         UPDATE_WORK_UNIT=8\nSCALE=1G\nDBNAME=pgio\nCONNECT_STRING=\"pgio\"\n\
         CREATE_BASE_TABLE=TRUE\n";
-    [slob, pgio].map(|text| text.as_bytes().to_vec()).into()
+    let hammerdb = "dbset db pg\ndbset bm TPROC-C\ndiset connection pg_host db1\n\
+        diset tpcc pg_pass {secret}\ndiset tpcc pg_count_ware 10 ;# warehouses\n\
+        diset tpcc pg_duration 5\nvuset vu 16\nvurun\n";
+    let sysbench = "sysbench oltp_read_write --threads=16 --time=60 --mysql-password='a b' \\\n\
+        --tables=8 --table-size=100000 run\n";
+    [slob, pgio, hammerdb, sysbench].map(|text| text.as_bytes().to_vec()).into()
 }
 
 pub fn conf(input: &[u8]) -> bool {

@@ -28,7 +28,7 @@ pub struct FormOptions {
     /// `--for help` lists them with their sources.
     #[arg(long, value_name = "STORE", value_parser = blockstone_stores::named(),
           hide_possible_values = true)]
-    #[arg(conflicts_with_all = ["profile", "noise", "matrix", "conf", "target", "awr_info"])]
+    #[arg(conflicts_with_all = ["profile", "noise", "conf", "target", "awr_info"])]
     pub store: Option<String>,
     /// Work of the sessions
     #[arg(long, value_enum, default_value_t = Profile::Slob)]

@@ -103,21 +103,44 @@ pub fn without_password(text: &str) -> String {
     }
 }
 
-/// Replaces the value of each parameter whose name ends in `password` by an asterisk.
+/// Replaces the value of each parameter whose name ends in `password` by an asterisk. As libpq
+/// reads them, blanks may be around the sign, and a value in quotes may contain blanks.
 fn without_parameter(text: &str) -> String {
-    const NAME: &str = "password=";
+    const NAMES: [&str; 3] = ["password", "passwd", "pwd"];
     let lower = text.to_ascii_lowercase();
     let mut shown = String::with_capacity(text.len());
     let mut from = 0;
-    while let Some(found) = lower[from..].find(NAME) {
-        let value = from + found + NAME.len();
-        let end = text[value..].find(['&', ' ']).map_or(text.len(), |len| value + len);
-        shown.push_str(&text[from..value]);
+    while let Some(end) =
+        NAMES.iter().filter_map(|name| Some(lower[from..].find(name)? + name.len())).min()
+    {
+        let after = &text[from + end..];
+        let Some(value) = after.trim_start().strip_prefix('=') else {
+            shown.push_str(&text[from..from + end]);
+            from += end;
+            continue;
+        };
+        let value = value.trim_start_matches(' ');
+        let at = text.len() - value.len();
+        shown.push_str(&text[from..at]);
         shown.push('*');
-        from = end;
+        from = at + length_of_value(value);
     }
     shown.push_str(&text[from..]);
     shown
+}
+
+/// Returns the length of the value of a parameter, with its quotes.
+fn length_of_value(text: &str) -> usize {
+    let Some(quoted) = text.strip_prefix('\'') else {
+        return text.find(['&', ' ']).unwrap_or(text.len());
+    };
+    let mut is_escaped = false;
+    let end = quoted.find(|c| {
+        let ends = c == '\'' && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+        ends
+    });
+    end.map_or(text.len(), |at| at + 2)
 }
 
 #[cfg(test)]
@@ -136,6 +159,9 @@ mod tests {
             ("postgres://h/d?password=p%20w&user=u", "postgres://h/d?password=*&user=u"),
             ("postgres://u@h/d?user=x&sslPassword=pw", "postgres://u@h/d?user=x&sslPassword=*"),
             ("host=h password=pw dbname=d", "host=h password=* dbname=d"),
+            (r"host=h password='p \' w' dbname=d", "host=h password=* dbname=d"),
+            ("host=h password = pw dbname=d", "host=h password = * dbname=d"),
+            ("Server=h;Uid=u;Pwd=pw", "Server=h;Uid=u;Pwd=*"),
             ("/data/a:b", "/data/a:b"),
             ("/data/a@b", "/data/a@b"),
         ] {

@@ -18,6 +18,7 @@ use crate::purpose::Purpose;
 Examples:
   blockstone run .                                the storage of this directory
   blockstone run --for postgresql /data           fast enough for it? yes or no
+  blockstone run --for postgresql --ladder /data  and up to how many commits/s?
   blockstone run --sessions 64 --update-pct 25 --for 60s /data
   blockstone run --readers 128 /d1 /d2 /d3 /d4    read-only sessions, four disks
   blockstone run --redundancy normal --failure-group a=/d1 --failure-group b=/d2
@@ -39,7 +40,8 @@ pub struct RunArgs {
     pub form: FormOptions,
     #[command(flatten)]
     pub method: Wanted,
-    /// Read settings from a slob.conf or pgio.conf; command-line options take precedence
+    /// Read settings from a slob.conf, a pgio.conf, a script for hammerdbcli or options of
+    /// sysbench; command-line options take precedence
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Workload")]
     #[arg(add = Purpose::Input)]
     pub conf: Option<PathBuf>,
@@ -70,6 +72,14 @@ pub struct RunArgs {
     )]
     #[arg(conflicts_with_all = ["awr_info", "keep", "require"])]
     pub repeat: u32,
+    /// Repeat the load with twice the sessions each time, up to N [default N: 64], until a limit of
+    /// --for or --expect is not kept: how much the storage carries within its limits
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true,
+          default_missing_value = "64", help_heading = "Measurement")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(conflicts_with_all = ["awr_info", "keep", "matrix", "noise", "readers", "require",
+          "sessions", "threads", "writers"])]
+    pub ladder: Option<u32>,
     /// Write the recording to this directory (new or empty)
     #[arg(long = "record", alias = "out", value_name = "DIR", value_hint = ValueHint::DirPath,
           help_heading = "Output")]

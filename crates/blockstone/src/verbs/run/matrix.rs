@@ -16,6 +16,7 @@ use blockstone_sys::held;
 use clap::{Arg, Args, Command, FromArgMatches};
 
 use super::args::RunArgs;
+use super::report::grid::limits;
 use super::target::INSTANCE;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -28,8 +29,17 @@ use crate::{finish, recorded, recordings};
 const PLAN_BYTES_MAX: Bytes = Bytes::mib(16);
 
 /// Options that cannot vary: those that name files and directories, and those of the grid itself.
-const FIXED: [&str; 8] =
-    ["conf", "destroy", "failure-group", "matrix", "password-file", "record", "repeat", "require"];
+const FIXED: [&str; 9] = [
+    "conf",
+    "destroy",
+    "failure-group",
+    "ladder",
+    "matrix",
+    "password-file",
+    "record",
+    "repeat",
+    "require",
+];
 /// Short names of options, with the long ones.
 const SHORT: [(&str, &str); 1] = [("update", "update-pct")];
 /// Value that leaves an option out.
@@ -65,6 +75,7 @@ pub fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
     let plan = Plan {
         schema: GRID_SCHEMA.to_owned(),
         axes,
+        is_ladder: false,
         cells: (0..)
             .zip(combinations)
             .zip(&impossible)
@@ -78,8 +89,7 @@ pub fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
             })
             .collect(),
     };
-    let text = serde_json::to_string_pretty(&plan)?;
-    blockstone_record::write_file(&dir.path, PLAN_FILE, text.as_bytes())?;
+    write_plan(&plan, &dir.path)?;
     // One seed for all: every combination visits the same keys as far as its settings allow.
     let seed = args.method.seed.unwrap_or_else(recordings::draw_seed);
     let interrupt = Interrupt::install().context("install signal handlers")?;
@@ -138,15 +148,20 @@ fn impossible(settings: &Settings) -> Result<Option<String>> {
     }
 }
 
+pub(super) fn write_plan(plan: &Plan, dir: &Path) -> Result<()> {
+    let text = serde_json::to_string_pretty(plan)?;
+    Ok(blockstone_record::write_file(dir, PLAN_FILE, text.as_bytes())?)
+}
+
 /// Runs once, records and judges without printing a report. A run that fails is a result of the
-/// grid.
-fn one(
+/// grid, and has no report.
+pub(super) fn one(
     args: &RunArgs,
     seed: u64,
     path: PathBuf,
     interrupt: Interrupt,
     context: &verb::Context,
-) -> Result<()> {
+) -> Result<Option<Report>> {
     let printer = context.printer;
     let id = blockstone_record::out_run_dir(&path)?.id;
     let mut settings = super::settings(args, &context.global, printer)?;
@@ -156,22 +171,22 @@ fn one(
     let ran = blockstone_run::prepare(&settings)?.run(&mut progress);
     progress.finish();
     match ran {
-        Ok(dir) => finish::judge_recording(&dir, context).map(drop),
+        Ok(dir) => finish::judge_recording(&dir, context).map(Some),
         Err(error) => {
             printer.note(&error.told());
-            Ok(())
+            Ok(None)
         }
     }
 }
 
 /// Writes the page of the grid in `dir`, and ends as every verb does.
-fn show(dir: &Path, context: &verb::Context) -> Result<Exit> {
-    let report = report(dir)?;
+pub(super) fn show(dir: &Path, context: &verb::Context) -> Result<Exit> {
+    let report = report(dir, context)?;
     finish::write_page(&report, dir)?;
     finish::finish(&report, context)
 }
 
-pub fn report(dir: &Path) -> Result<Report> {
+pub fn report(dir: &Path, context: &verb::Context) -> Result<Report> {
     let file = dir.join(PLAN_FILE);
     let failed = |error: anyhow::Error| {
         let hint = "it is damaged; the recordings beside it can be read one by one";
@@ -182,15 +197,17 @@ pub fn report(dir: &Path) -> Result<Report> {
     if !plan.is_whole() {
         bail!(failed(anyhow!("a combination has not one value for each setting")));
     }
-    let grid = Grid::read(&plan, |name| {
+    let open = |name: &str| {
         if Path::new(name).file_name() != Some(OsStr::new(name)) {
             return Err("it is not beside the plan".to_owned());
         }
-        let recording = Recording::open(&dir.join(name)).map_err(|error| error.told())?;
-        Ok(recording.manifest)
-    });
+        Recording::open(&dir.join(name)).map_err(|error| error.told())
+    };
+    let grid = Grid::read(&plan, |name| Ok(open(name)?.manifest));
+    let judged = limits::decide(&plan, open, context)?;
     let identity = recorded::labels(dir).into_iter().collect();
-    Ok(Report { identity, ..super::report::grid::report(&grid, &dir.display().to_string()) })
+    let report = super::report::grid::report(&grid, &dir.display().to_string());
+    Ok(limits::show(Report { identity, ..report }, &plan, &grid, &judged))
 }
 
 /// Parses axes of the form `name=value,value`.
@@ -248,7 +265,7 @@ fn option<'a>(command: &'a Command, axis: &str) -> Option<&'a Arg> {
 }
 
 /// Returns the arguments of one combination.
-fn with(args: &RunArgs, axes: &[Axis], values: &[String]) -> Result<RunArgs> {
+pub(super) fn with(args: &RunArgs, axes: &[Axis], values: &[String]) -> Result<RunArgs> {
     // Each run has its own directory below that of the grid.
     let mut args = RunArgs { out: None, ..args.clone() };
     let usual = RunArgs::augment_args(Command::new("run"));

@@ -1,6 +1,7 @@
 //! Report of a grid of runs: a line for each combination of settings.
 
 mod earlier;
+pub mod limits;
 
 use std::collections::BTreeSet;
 
@@ -39,14 +40,21 @@ rows! {
 }
 
 /// Tables, of which the columns follow the varied settings except in the last.
-pub const TABLES: &[Tables] =
-    &[&[("grid", &[]), ("against-first", &[]), ("missed", MissedRow::COLUMNS)]];
+pub const TABLES: &[Tables] = &[&[
+    ("limits", limits::LimitsRow::COLUMNS),
+    ("grid", &[]),
+    ("against-first", &[]),
+    ("missed", MissedRow::COLUMNS),
+]];
 
 /// Keys of the document besides its tables.
 #[derive(Serialize, JsonSchema)]
 pub struct Objects<'a> {
     /// Settings that varied.
     axes: &'a [GridAxis],
+    /// The most that a ladder carried within the limits; absent if nothing was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ladder: Option<limits::Ladder>,
 }
 
 /// Returns the report of a grid whose recordings are in `dir`.
@@ -74,7 +82,7 @@ pub fn report(grid: &Grid, dir: &str) -> Report {
         sections,
         partial: !grid.trustworthy(),
         recording: dir.to_owned(),
-        document: json::keys(Objects { axes: &grid.axes }),
+        document: json::keys(Objects { axes: &grid.axes, ladder: None }),
         first: json::keys(earlier::GridDocument::of(grid)),
         ..Report::default()
     }
@@ -128,10 +136,15 @@ fn table(grid: &Grid) -> Table {
         let why = cell.impossible.as_ref()?;
         Some(format!("{}: not possible: {why}", settings(grid, cell)))
     }));
+    let several = grid.cells.iter().any(|cell| cell.complete > 1);
     table.notes.push(
-        "Medians of the repeats, which were interleaved; the interval reaches from the least to \
-         the greatest. Struck through where a verdict condemns it in any of them."
-            .to_owned(),
+        if several {
+            "Medians of the repeats, which were interleaved; the interval reaches from the least \
+             to the greatest. Struck through where a verdict condemns it in any of them."
+        } else {
+            "Each was run once. Struck through where a verdict condemns it."
+        }
+        .to_owned(),
     );
     table
 }
