@@ -175,7 +175,8 @@ mod tests {
     #[test]
     fn a_command_line_and_a_file_set_the_same() {
         let line = "sysbench /usr/share/sysbench/oltp_point_select.lua --threads=16 \\\n  \
-            --time=60 --mysql-host=db1 --mysql-password='Tulip 99x' --tables=8 --table-size=1000000 run\n";
+            --time=60 --mysql-host=db1 --mysql-password='Tulip 99x' --tables=8 \
+            --table-size=1000000 run\n";
         let file = "# of the test\ntest=oltp_point_select\nthreads=16\ntime=60\nmysql-host=db1\n\
             mysql-password=Tulip 99x\ntables=8\ntable-size=1000000\n";
         for text in [line, file] {
