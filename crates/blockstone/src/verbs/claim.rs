@@ -2,6 +2,8 @@
 
 mod args;
 mod earlier;
+#[cfg(test)]
+mod examples;
 mod grammar;
 mod links;
 mod report;
@@ -87,6 +89,7 @@ fn stated(args: &ClaimArgs) -> Result<Claim> {
         claim.links.push(path);
     }
     claim.direct |= args.direct;
+    claim.settle_links();
     Ok(claim)
 }
 

@@ -1,19 +1,32 @@
-//! Links as people write them: `2x2Gb FC`, `GbE`, `100BaseT`, `PCIe 4.0 x4`, `SATA 6Gb/s`.
+//! Links as people write them: `2x2Gb FC`, `GbE`, `100BaseT`, `PCIe 4.0 x4`, `SATA 6Gb/s`, and the
+//! protocols over them.
 
 use crate::verbs::claim::stated::{Path, Speed};
-use blockstone_base::link::LinkKind;
+use blockstone_base::link::{Carried, LinkKind, Protocol};
 
 use super::words::{Quantity, Words, is_one, number};
 
 const FIBRE_CHANNEL: &[&str] = &["fc", "gfc", "fibrechannel"];
-const ETHERNET: &[&str] = &["ethernet", "eth", "iscsi", "lan", "tcp", "nfs", "gbe", "gige"];
+const ETHERNET: &[&str] = &["ethernet", "eth", "lan", "gbe", "gige"];
+const PROTOCOLS: [(&[&str], Protocol); 7] = [
+    (&["iscsi"], Protocol::Iscsi),
+    (&["nfs", "nfsv3", "nfsv4", "dnfs"], Protocol::Nfs),
+    (&["smb", "cifs", "smb3"], Protocol::Smb),
+    (&["nvme/tcp", "nvme-tcp", "nvmetcp"], Protocol::NvmeTcp),
+    (&["tcp", "tcp/ip"], Protocol::Tcp),
+    (&["roce", "rocev2", "rdma", "nvme/rdma", "nvme/roce", "iser"], Protocol::Roce),
+    (&["fcoe"], Protocol::Fcoe),
+];
+/// Payload of the frames that are called jumbo.
+const JUMBO: u32 = 9_000;
 const INFINIBAND: &[&str] = &["infiniband", "ib"];
 const PCI_EXPRESS: &[&str] = &["pcie", "pci-express", "pci-e"];
 /// Gb/s of four lanes, by the name of the generation.
-const INFINIBAND_SPEEDS: [(&str, f64); 7] = [
+const INFINIBAND_SPEEDS: [(&str, f64); 8] = [
     ("sdr", 10.0),
     ("ddr", 20.0),
     ("qdr", 40.0),
+    ("fdr10", 41.25),
     ("fdr", 56.0),
     ("edr", 100.0),
     ("hdr", 200.0),
@@ -56,6 +69,28 @@ pub fn path(words: &mut Words<'_>, expected: bool) -> Option<Path> {
     })
 }
 
+/// Reads the name of a protocol: `iSCSI`, `NVMe/TCP`.
+pub fn protocol(words: &mut Words<'_>) -> Option<Protocol> {
+    words.attempt(|words| {
+        let word = words.next()?;
+        PROTOCOLS.iter().find(|(names, _)| is_one(word, names)).map(|(_, protocol)| *protocol)
+    })
+}
+
+/// Reads the payload of a frame: `MTU 1500`, `MTU of 9000`, `jumbo frames`.
+pub fn mtu(words: &mut Words<'_>) -> Option<u32> {
+    words.attempt(|words| {
+        if words.take_if(&["jumbo"]) {
+            words.take_if(&["frames", "frame"]);
+            return Some(JUMBO);
+        }
+        words.take_if(&["mtu"]).then_some(())?;
+        words.take_if(&["of", "="]);
+        let mtu = words.next()?.replace(',', "").parse().ok()?;
+        (576..=65_520).contains(&mtu).then_some(mtu)
+    })
+}
+
 fn named(words: &mut Words<'_>) -> Option<LinkKind> {
     words.attempt(with_speed_first).or_else(|| words.attempt(with_name_first))
 }
@@ -68,11 +103,11 @@ fn with_speed_first(words: &mut Words<'_>) -> Option<LinkKind> {
         if base {
             words.next();
             let gigabits = if rest.starts_with('g') { value } else { value / 1e3 };
-            return Some(LinkKind::Ethernet { gigabits });
+            return Some(LinkKind::ethernet(gigabits));
         }
         if is_one(&rest, &["gbe", "gige"]) {
             words.next();
-            return Some(LinkKind::Ethernet { gigabits: value });
+            return Some(LinkKind::ethernet(value));
         }
         if is_one(&rest, &["gfc"]) {
             words.next();
@@ -102,7 +137,11 @@ fn kind(words: &mut Words<'_>, before: Option<f64>) -> Option<LinkKind> {
     }
     if is_one(name, ETHERNET) {
         let implied = is_one(name, &["gbe", "gige"]).then_some(1.0);
-        return Some(LinkKind::Ethernet { gigabits: speed(words).or(implied)? });
+        return Some(LinkKind::ethernet(speed(words).or(implied)?));
+    }
+    if let Some((_, protocol)) = PROTOCOLS.iter().find(|(names, _)| is_one(name, names)) {
+        let carries = Carried { protocol: Some(*protocol), mtu: None };
+        return Some(LinkKind::Ethernet { gigabits: speed(words)?, carries });
     }
     if is_one(name, INFINIBAND) {
         let speed = speed(words).or_else(|| words.attempt(infiniband_speed))?;
@@ -153,9 +192,11 @@ fn lanes(words: &mut Words<'_>) -> Option<u32> {
     })
 }
 
-/// Reads Gb/s as links are named: `2Gb`, `10 Gb/s`, `100Mb/s`, `8G`.
+/// Reads Gb/s as links are named: `2Gb`, `10 Gb/s`, `100Mb/s`, `8G`. Before or after the name of a
+/// link, `1gb` is its speed too: no link is named after bytes.
 fn gigabits(words: &mut Words<'_>) -> Option<f64> {
-    if let Some((value, "G" | "g")) = words.peek().and_then(number) {
+    if let Some((value, "G" | "g" | "gb" | "GB" | "gb/s" | "gbps")) = words.peek().and_then(number)
+    {
         words.next();
         return Some(value);
     }
@@ -186,25 +227,29 @@ mod tests {
     #[test]
     fn links_are_known_by_the_names_people_use() {
         let cases = [
-            ("2x2Gb FC", "2 × Fibre Channel 2 Gb/s", 400.0),
-            ("2 x 2 Gb FC", "2 × Fibre Channel 2 Gb/s", 400.0),
-            ("16GFC", "Fibre Channel 16 Gb/s", 1_600.0),
-            ("8G FC HBA", "Fibre Channel 8 Gb/s", 800.0),
-            ("Fibre Channel 4Gb/s", "Fibre Channel 4 Gb/s", 400.0),
-            ("GbE", "Ethernet 1 Gb/s", 125.0),
-            ("10GbE", "Ethernet 10 Gb/s", 1_250.0),
-            ("100BaseT", "Ethernet 100 Mb/s", 12.5),
-            ("10GBase-T", "Ethernet 10 Gb/s", 1_250.0),
-            ("25 Gb/s iSCSI", "Ethernet 25 Gb/s", 3_125.0),
-            ("20Gb InfiniBand", "InfiniBand 20 Gb/s x4", 2_000.0),
-            ("QDR IB", "InfiniBand 40 Gb/s x4", 4_000.0),
-            ("PCIe 4.0 x4", "PCIe 16.0 GT/s x4", 7_877.0),
-            ("PCIe gen3 x8", "PCIe 8.0 GT/s x8", 7_877.0),
-            ("PCIe5 x4", "PCIe 32.0 GT/s x4", 15_754.0),
-            ("SATA 6Gb/s", "SATA 6.0 Gb/s", 600.0),
-            ("SATA3", "SATA 6.0 Gb/s", 600.0),
-            ("SAS 12Gb x4", "SAS 12 Gb/s x4", 4_800.0),
-            ("4 x 12Gb SAS", "4 × SAS 12 Gb/s", 4_800.0),
+            ("2x2Gb FC", "2 × Fibre Channel 2 Gb/s", 413.3),
+            ("2 x 2 Gb FC", "2 × Fibre Channel 2 Gb/s", 413.3),
+            ("16GFC", "Fibre Channel 16 Gb/s", 1_653.0),
+            ("8G FC HBA", "Fibre Channel 8 Gb/s", 826.5),
+            ("Fibre Channel 4Gb/s", "Fibre Channel 4 Gb/s", 413.3),
+            ("GbE", "Ethernet 1 Gb/s", 124.5),
+            ("1gb Ethernet", "Ethernet 1 Gb/s", 124.5),
+            ("10GB Ethernet", "Ethernet 10 Gb/s", 1_244.7),
+            ("10GbE", "Ethernet 10 Gb/s", 1_244.7),
+            ("100BaseT", "Ethernet 100 Mb/s", 12.4),
+            ("10GBase-T", "Ethernet 10 Gb/s", 1_244.7),
+            ("25 Gb/s iSCSI", "Ethernet 25 Gb/s iSCSI", 3_097.4),
+            ("10Gb FCoE", "Ethernet 10 Gb/s FCoE", 1_200.0),
+            ("100Gb RoCE", "Ethernet 100 Gb/s RoCE", 12_254.7),
+            ("20Gb InfiniBand", "InfiniBand 20 Gb/s x4", 1_987.4),
+            ("QDR IB", "InfiniBand 40 Gb/s x4", 3_974.8),
+            ("PCIe 4.0 x4", "PCIe 16.0 GT/s x4", 7_838.6),
+            ("PCIe gen3 x8", "PCIe 8.0 GT/s x8", 7_838.6),
+            ("PCIe5 x4", "PCIe 32.0 GT/s x4", 15_677.3),
+            ("SATA 6Gb/s", "SATA 6.0 Gb/s", 598.8),
+            ("SATA3", "SATA 6.0 Gb/s", 598.8),
+            ("SAS 12Gb x4", "SAS 12 Gb/s x4", 4_637.0),
+            ("4 x 12Gb SAS", "4 × SAS 12 Gb/s", 4_637.0),
             ("20 Gb", "20 Gb/s", 2_500.0),
             ("400 MB/s", "400 MB/s", 400.0),
         ];

@@ -1,6 +1,6 @@
 //! The report of `claim`.
 
-use crate::verbs::claim::stated::{Answer, Claim, RATE};
+use crate::verbs::claim::stated::{Answer, Claim, RATE, RATIO};
 use blockstone_base::table::Rows as _;
 use blockstone_base::units::{format_ns, format_span, three_digits};
 use blockstone_base::verdict::Verdict;
@@ -33,7 +33,6 @@ pub fn report(claim: &Claim, answer: Answer, verdicts: Vec<Verdict>) -> Report {
         identity: vec![identity(claim)],
         cards: cards(claim, &condemned_by),
         sections: vec![Section::page("figures", "All figures").with([figures.clone(), links])],
-        warnings: contradictions(claim).into_iter().chain(contradicts_little(claim)).collect(),
         verdicts,
         scalars: Some(figures),
         earlier: Some(earlier::keys),
@@ -44,11 +43,15 @@ pub fn report(claim: &Claim, answer: Answer, verdicts: Vec<Verdict>) -> Report {
 fn words(claim: &Claim, answer: Answer) -> String {
     let rate = claim.bytes_per_s().map(rate).unwrap_or_default();
     match answer {
+        Answer::Possible if rate.is_empty() => {
+            "possible: nothing that is stated contradicts it".to_owned()
+        }
         Answer::Possible => format!("possible: nothing that is stated contradicts {rate}"),
         Answer::Memory => format!("memory: {rate} says nothing about the storage"),
         Answer::AboveLink => format!("above the link: {rate} cannot have passed through it"),
         Answer::WrongUnit => format!("wrong unit: {rate} is likely a number of bits"),
-        Answer::Unknown if rate.is_empty() && claim.iops.is_some() => {
+        Answer::Contradiction => "contradiction: the numbers of the claim do not agree".to_owned(),
+        Answer::Unknown if rate.is_empty() && claim.requests_per_s().is_some() => {
             "unknown: the size of the requests is not stated".to_owned()
         }
         Answer::Unknown if rate.is_empty() => "unknown: no rate is stated".to_owned(),
@@ -64,7 +67,9 @@ fn identity(claim: &Claim) -> String {
     let parts = [
         claim.rate.map(rate),
         claim.iops.map(|iops| format!("{} IOPS", three_digits(iops))),
+        claim.requests.map(|count| format!("{} requests", three_digits(count))),
         claim.io_bytes.map(|bytes| format!("requests of {}", amount(bytes))),
+        claim.disks.map(|count| format!("{} disks", three_digits(count))),
         claim.in_flight.map(|count| format!("{} in flight", three_digits(count))),
         claim.latency_s.map(|seconds| format!("latency {}", format_ns(seconds * 1e9))),
         claim.moved_bytes.map(|bytes| format!("{} moved", amount(bytes))),
@@ -92,7 +97,7 @@ fn cards(claim: &Claim, condemned_by: &[String]) -> Vec<Card> {
             .zip(link)
             .map(|(rate, link)| Card::exact("link_share", "rate ÷ link", rate / link * 100.0, "%")),
     );
-    let size = claim.moved_bytes.or(claim.data_bytes);
+    let size = claim.moved().or(claim.data_bytes);
     cards.extend(size.zip(stated).filter(|_| claim.time_s.is_none()).map(|(bytes, rate)| {
         let source = format!("{} at the stated rate", decimal(bytes, "B"));
         Card::exact("time_s", "time", bytes / rate, "s").source(source)
@@ -105,6 +110,7 @@ fn cards(claim: &Claim, condemned_by: &[String]) -> Vec<Card> {
         let source = format!("over the link in {}", format_span((seconds * 1e9) as u64));
         Card::exact("link_gb", "bytes at most", seconds * link / 1e9, "GB").source(source)
     }));
+    cards.extend(counted(claim, condemned_by));
     cards.extend(claim.latency_of_rate_s().map(|seconds| {
         let source = match claim.in_flight {
             Some(count) => format!("{} in flight ÷ IOPS", three_digits(count)),
@@ -128,6 +134,35 @@ fn cards(claim: &Claim, condemned_by: &[String]) -> Vec<Card> {
     cards
 }
 
+/// Returns what follows from numbers of requests and disks, and from values that are compared.
+fn counted(claim: &Claim, condemned_by: &[String]) -> Vec<Card> {
+    let mut cards = Vec::new();
+    let requests = claim.requests_per_s();
+    if claim.iops.is_none() {
+        cards.extend(
+            requests.map(|rate| {
+                Card::exact("iops", "requests", rate, "IOPS").source("requests ÷ time")
+            }),
+        );
+    }
+    cards.extend(claim.disks.zip(requests).map(|(disks, rate)| {
+        let source = format!("each of {} disks", three_digits(disks));
+        Card::exact("disk_iops", "a disk", rate / disks, "IOPS").source(source)
+    }));
+    cards.extend(claim.disks.zip(claim.bytes_per_s()).map(|(disks, rate)| {
+        let source = format!("each of {} disks", three_digits(disks));
+        Card::exact("disk_mbps", "a disk", rate / disks / 1e6, "MB/s").source(source)
+    }));
+    cards.extend(claim.compared.map(|compared| {
+        let condemned = condemned_by.iter().filter(|rule| *rule == "contradiction").cloned();
+        Card {
+            condemned_by: condemned.collect(),
+            ..Card::exact(RATIO, "first ÷ second", compared.ratio(), "times")
+        }
+    }));
+    cards
+}
+
 /// Names the source of the rate.
 fn origin(claim: &Claim) -> &'static str {
     if claim.rate.is_some() {
@@ -137,37 +172,6 @@ fn origin(claim: &Claim) -> &'static str {
     } else {
         "bytes ÷ time"
     }
-}
-
-/// Two rates or latencies of one claim that differ by more than a confusion of units.
-fn contradictions(claim: &Claim) -> Vec<String> {
-    let Some(stated) = claim.rate else { return Vec::new() };
-    let others = [
-        (claim.requested_bytes_per_s(), "requests × size"),
-        (claim.moved_bytes_per_s(), "bytes ÷ time"),
-    ];
-    others
-        .into_iter()
-        .filter_map(|(other, name)| Some((other?, name)))
-        .filter(|(other, _)| (stated / other - 1.0).abs() > 0.1)
-        .map(|(other, name)| format!("{} is stated, {name} is {}", rate(stated), rate(other)))
-        .collect()
-}
-
-/// A latency that differs from that of the requests in flight and their rate (Little's law).
-fn contradicts_little(claim: &Claim) -> Option<String> {
-    let (stated, other) = (claim.latency_s?, claim.latency_of_rate_s()?);
-    let words = match claim.in_flight {
-        Some(count) => format!("{} requests in flight ÷ IOPS", three_digits(count)),
-        None => "1 ÷ IOPS".to_owned(),
-    };
-    // The number in flight may be unknown; then a longer latency means that there are more of them.
-    let differs = match claim.in_flight {
-        Some(_) => (stated / other - 1.0).abs() > 0.1,
-        None => stated < 0.99 * other,
-    };
-    let time = |seconds: f64| format_ns(seconds * 1e9);
-    differs.then(|| format!("{} is stated, {words} is {}", time(stated), time(other)))
 }
 
 fn rate(bytes_per_s: f64) -> String {

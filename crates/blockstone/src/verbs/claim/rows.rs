@@ -3,12 +3,12 @@
 use blockstone_base::rows;
 use blockstone_base::table::{bytes, count, flag, flow, ratio, text, time};
 
-use super::stated::{Answer, Claim};
+use super::stated::{Answer, Claim, Compared};
 
 rows! {
     /// Single figures of a claim; those that were not stated are unknown.
     pub(super) struct Summary {
-        /// `possible`, `memory`, `above-link`, `wrong-unit` or `unknown`.
+        /// `possible`, `memory`, `above-link`, `wrong-unit`, `contradiction` or `unknown`.
         outcome: &'static str = text("outcome"),
         /// Bytes a second as stated, of requests, or of bytes and time.
         rate_bytes_per_s: Option<f64> = flow("rate"),
@@ -16,8 +16,16 @@ rows! {
         link_bytes_per_s: Option<f64> = flow("link"),
         /// Rate ÷ link: above 1 the link cannot carry the rate.
         link_ratio: Option<f64> = ratio("rate ÷ link"),
-        /// Requests a second as stated.
+        /// Requests a second as stated, or requests ÷ time.
         iops: Option<f64> = count("IOPS"),
+        /// Requests in all as stated.
+        requests: Option<f64> = count("requests"),
+        /// Disks as stated.
+        disks: Option<f64> = count("disks"),
+        /// Requests a second of each disk.
+        disk_iops: Option<f64> = count("IOPS of a disk"),
+        /// First of two values that are compared ÷ the second.
+        ratio: Option<f64> = ratio("first ÷ second"),
         /// Bytes of a request as stated.
         io_bytes: Option<f64> = bytes("request"),
         /// Requests in flight, or readers that wait for one request each.
@@ -54,7 +62,11 @@ impl Summary {
             rate_bytes_per_s: rate,
             link_bytes_per_s: link,
             link_ratio: rate.zip(link).map(|(rate, link)| rate / link),
-            iops: claim.iops,
+            iops: claim.requests_per_s(),
+            requests: claim.requests,
+            disks: claim.disks,
+            disk_iops: claim.requests_per_s().zip(claim.disks).map(|(rate, disks)| rate / disks),
+            ratio: claim.compared.map(Compared::ratio),
             io_bytes: claim.io_bytes,
             in_flight: claim.in_flight,
             latency_ns: ns(claim.latency_s),

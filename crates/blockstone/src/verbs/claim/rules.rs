@@ -1,6 +1,7 @@
 //! The rules for a claim, and the answer derived from their verdicts.
 
 mod above_link;
+mod contradiction;
 mod memory_test;
 #[cfg(test)]
 mod tests;
@@ -11,7 +12,8 @@ use blockstone_base::verdict::{Outcome, Verdict};
 
 use super::stated::{Answer, Claim};
 
-pub const ALL: &[RuleOf<Claim>] = &[memory_test::RULE, above_link::RULE, wrong_unit::RULE];
+pub const ALL: &[RuleOf<Claim>] =
+    &[memory_test::RULE, above_link::RULE, wrong_unit::RULE, contradiction::RULE];
 
 impl Judged for Claim {
     const VERB: &'static str = "claim";
@@ -28,6 +30,8 @@ pub fn answer(claim: &Claim) -> (Answer, Vec<Verdict>) {
         Answer::WrongUnit
     } else if failed("above-link") {
         Answer::AboveLink
+    } else if failed("contradiction") {
+        Answer::Contradiction
     } else if verdicts.iter().any(|it| it.outcome == Outcome::Pass) {
         Answer::Possible
     } else {

@@ -1,11 +1,12 @@
 //! A statement by others about storage: a rate, over which link, from how much data, on how much
 //! memory. Nothing is measured: [`rules`](super::rules) say whether arithmetic allows it.
 
-use blockstone_base::link::LinkKind;
+use blockstone_base::link::{Carried, LinkKind};
 use blockstone_base::named;
 
-/// The name of the figure that verdicts on a claim concern.
+/// The names of the figures that verdicts on a claim concern.
 pub const RATE: &str = "rate_mbps";
+pub const RATIO: &str = "ratio";
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Claim {
@@ -14,20 +15,60 @@ pub struct Claim {
     /// Requests per second, and bytes of each.
     pub iops: Option<f64>,
     pub io_bytes: Option<f64>,
+    /// Requests in all.
+    pub requests: Option<f64>,
+    /// Disks over which the rate is spread.
+    pub disks: Option<f64>,
+    /// Two values that are compared.
+    pub compared: Option<Compared>,
     /// Requests in flight, or readers that wait for one request each; and the time of one request.
     pub in_flight: Option<f64>,
     pub latency_s: Option<f64>,
     /// Bytes that were moved, and the time that took, in seconds.
     pub moved_bytes: Option<f64>,
     pub time_s: Option<f64>,
-    /// Links used in parallel.
+    /// Links used in parallel, and what those of Ethernet carry.
     pub links: Vec<Path>,
+    pub carries: Carried,
     /// Size of the files or devices that were read.
     pub data_bytes: Option<f64>,
     /// Main memory of the host.
     pub memory_bytes: Option<f64>,
     /// Whether the page cache was bypassed.
     pub direct: bool,
+}
+
+/// A value, the one that it is compared with, and their ratio as stated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Compared {
+    pub first: f64,
+    pub second: f64,
+    pub stated: Option<Ratio>,
+}
+
+/// A ratio as it is written, which is rounded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ratio {
+    pub form: RatioForm,
+    pub value: f64,
+    /// Half of the last digit.
+    pub rounding: f64,
+}
+
+named! {
+    /// Form in which a ratio is stated.
+    RatioForm {
+        /// One is so many times the other.
+        Times = "times",
+        /// One is so many percent of the other.
+        Share = "% of it",
+        /// One is so many percent above the other.
+        More = "% more",
+        /// One is so many percent below the other.
+        Less = "% less",
+        /// Percent, of which it is not said what they are.
+        Percent = "%",
+    }
 }
 
 /// A number of equal links.
@@ -55,6 +96,8 @@ named! {
         AboveLink = "above-link",
         /// Bits and bytes are confused.
         WrongUnit = "wrong-unit",
+        /// Two numbers of the claim contradict each other.
+        Contradiction = "contradiction",
         /// Too little is stated to check anything.
         Unknown = "unknown",
     }
@@ -70,15 +113,29 @@ impl Claim {
         Some(self.iops? * self.io_bytes?)
     }
 
+    /// Requests per second: as stated, else from requests and time.
+    pub fn requests_per_s(&self) -> Option<f64> {
+        self.iops.or(self.counted_requests_per_s())
+    }
+
+    pub fn counted_requests_per_s(&self) -> Option<f64> {
+        Some(self.requests? / self.time_s?)
+    }
+
+    /// Bytes that were moved: as stated, else those of the requests.
+    pub fn moved(&self) -> Option<f64> {
+        self.moved_bytes.or_else(|| Some(self.requests? * self.io_bytes?))
+    }
+
     /// Rate from bytes and time. If the bytes are not stated, those of the data are used.
     pub fn moved_bytes_per_s(&self) -> Option<f64> {
-        Some(self.moved_bytes.or(self.data_bytes)? / self.time_s?)
+        Some(self.moved().or(self.data_bytes)? / self.time_s?)
     }
 
     /// Mean time of a request (Little's law): requests in flight ÷ requests per second. If not
     /// stated, one is in flight.
     pub fn latency_of_rate_s(&self) -> Option<f64> {
-        Some(self.in_flight.unwrap_or(1.0) / self.iops?)
+        Some(self.in_flight.unwrap_or(1.0) / self.requests_per_s()?)
     }
 
     /// Capacity of all links, in bytes per second.
@@ -104,12 +161,65 @@ impl Claim {
 
     /// Size of the data; if it is not stated, the bytes that were moved.
     pub fn size_bytes(&self) -> Option<f64> {
-        self.data_bytes.or(self.moved_bytes)
+        self.data_bytes.or(self.moved())
+    }
+
+    /// Applies what is said of Ethernet to the links that do not say it themselves.
+    pub fn settle_links(&mut self) {
+        for path in &mut self.links {
+            if let Speed::Of(LinkKind::Ethernet { carries, .. }) = &mut path.link {
+                carries.protocol = carries.protocol.or(self.carries.protocol);
+                carries.mtu = carries.mtu.or(self.carries.mtu);
+            }
+        }
     }
 
     /// Share of the data that memory can hold; `None` unless both are known.
     pub fn memory_share(&self) -> Option<f64> {
         Some((self.memory_bytes? / self.size_bytes()?).min(1.0))
+    }
+}
+
+impl Compared {
+    pub fn ratio(self) -> f64 {
+        self.first / self.second
+    }
+}
+
+impl RatioForm {
+    /// Returns the number of this form for two values with this ratio.
+    fn number(self, ratio: f64) -> f64 {
+        match self {
+            Self::Times => ratio,
+            Self::Share | Self::Percent => 100.0 * ratio,
+            Self::More => 100.0 * (ratio - 1.0),
+            Self::Less => 100.0 * (1.0 - ratio),
+        }
+    }
+}
+
+impl Ratio {
+    /// Whether two values with this ratio have it, in either order: twice as fast is half the time.
+    /// The values are rounded too, by a hundredth at most.
+    pub fn is_of(self, ratio: f64) -> bool {
+        let forms: &[RatioForm] = match self.form {
+            RatioForm::Percent => &[RatioForm::Share, RatioForm::More, RatioForm::Less],
+            _ => &[self.form],
+        };
+        let both = [ratio, 1.0 / ratio];
+        both.iter().flat_map(|ratio| forms.iter().map(move |form| (*ratio, *form))).any(
+            |(ratio, form)| {
+                let off = (form.number(ratio) - self.value).abs();
+                let scale = if form == RatioForm::Times { 1.0 } else { 100.0 };
+                off <= self.rounding + 0.01 * scale * ratio.max(1.0 / scale)
+            },
+        )
+    }
+}
+
+impl std::fmt::Display for Ratio {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.value, self.form.name())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Words of a claim, and the quantities they form: `2 GB/s`, `512MB`, `180 s`, `200k IOPS`.
+//! Words of a claim, and the quantities they form: `2 GB/s`, `512MB`, `180 s`, `200k IOPS`, `85 %`.
 
 /// A number with its unit, in bytes, bits and seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -10,6 +10,9 @@ pub enum Quantity {
     BitsPerS(f64),
     Iops(f64),
     Seconds(f64),
+    Percent(f64),
+    /// A ratio in one word that a sign ends: `18x:`.
+    Times(f64),
 }
 
 /// A reading position in the words of a claim.
@@ -29,13 +32,16 @@ const MONTH_S: f64 = 2_629_746.0;
 const YEAR_S: f64 = 12.0 * MONTH_S;
 
 impl<'a> Words<'a> {
-    /// Splits into words without surrounding punctuation; `2x2Gb` becomes `2 x 2Gb`.
+    /// Splits into words without surrounding punctuation; `2x2Gb` becomes `2 x 2Gb`, but `18x:`
+    /// is a ratio, whatever follows.
     pub fn of(text: &'a str) -> Self {
-        let bare = |word: &'a str| {
-            word.trim_matches([',', ';', ':', '(', ')', '"', '\'']).trim_end_matches('.')
-        };
-        let words = text.split_whitespace().map(bare).filter(|word| !word.is_empty());
-        Self { all: words.flat_map(split_times).collect(), at: 0, quantity_at: 0 }
+        let words = text.split_whitespace().flat_map(|word| {
+            let bare = word.trim_matches([',', ';', ':', '(', ')', '"', '\'']);
+            let ends = word.ends_with([',', ';', ':', ')']) && bare.ends_with(TIMES);
+            let bare = bare.trim_end_matches('.');
+            if ends { vec![bare] } else { split_times(bare) }
+        });
+        Self { all: words.filter(|word| !word.is_empty()).collect(), at: 0, quantity_at: 0 }
     }
 
     pub fn peek(&self) -> Option<&'a str> {
@@ -95,11 +101,17 @@ impl<'a> Words<'a> {
     pub fn quantity(&mut self) -> Option<Quantity> {
         self.attempt(|words| {
             words.quantity_at = words.at;
-            let (number, suffix) = number(words.next()?)?;
+            let word = words.next()?;
+            let (number, suffix) = number(word)?;
             if let Some(scale) = thousands(suffix)
                 && words.take_if(REQUESTS)
             {
                 return Some(Quantity::Iops(number * scale));
+            }
+            if matches!(suffix, "x" | "×")
+                && word.trim_end_matches(TIMES).ends_with(|c: char| c.is_ascii_digit())
+            {
+                return Some(Quantity::Times(number));
             }
             if !suffix.is_empty() {
                 return Some(words.by_time(in_unit(number, suffix)?));
@@ -115,6 +127,13 @@ impl<'a> Words<'a> {
             words.take_if(&["a", "an", "per", "each", "every", "one"]).then_some(())?;
             seconds(words.next()?)
         })
+    }
+
+    /// Returns the digits after the point of the number with which the last quantity began.
+    pub fn decimals(&self) -> usize {
+        let word = self.all.get(self.quantity_at).copied().unwrap_or_default();
+        let digits = word.trim_end_matches(|c: char| !c.is_ascii_digit());
+        digits.split_once('.').map_or(0, |(_, decimals)| decimals.len())
     }
 
     /// Whether the words after a number are such as `concurrent readers` or `in flight`.
@@ -193,6 +212,9 @@ fn thousands(suffix: &str) -> Option<f64> {
 fn in_unit(number: f64, unit: &str) -> Option<Quantity> {
     if is_one(unit, REQUESTS) {
         return Some(Quantity::Iops(number));
+    }
+    if is_one(unit, &["%", "percent"]) {
+        return Some(Quantity::Percent(number));
     }
     if let Some(seconds) = seconds(unit) {
         return Some(Quantity::Seconds(number * seconds));
@@ -286,6 +308,8 @@ mod tests {
             ("0.6s", Quantity::Seconds(0.6)),
             ("7 µs", Quantity::Seconds(7e-6)),
             ("6 readers", Quantity::Count(6.0)),
+            ("85 %", Quantity::Percent(85.0)),
+            ("99.7%", Quantity::Percent(99.7)),
         ];
         for (text, expected) in cases {
             assert_eq!(Words::of(text).quantity(), Some(expected), "{text}");

@@ -23,7 +23,11 @@ fn cases() -> Vec<(&'static str, [Claim; 3])> {
     };
     vec![
         ("memory-test", [large, small, claim(90e6, 1)]),
-        ("above-link", [claim(90e6, 1), claim(103e6, 1), Claim { links: vec![], ..claim(1e6, 1) }]),
+        ("above-link", [claim(90e6, 1), claim(108e6, 1), Claim { links: vec![], ..claim(1e6, 1) }]),
+        (
+            "contradiction",
+            [stated(105e6), stated(300e6), Claim { rate: Some(1e9), ..Claim::default() }],
+        ),
         (
             "wrong-unit",
             [stated(100e6), stated(800e6), Claim { rate: Some(1e9), ..Claim::default() }],
@@ -56,7 +60,9 @@ fn memory_and_units_explain_what_is_above_the_link() {
     assert_eq!(answer(&Claim { direct: true, ..memory }), Answer::AboveLink);
     assert_eq!(answer(&claim(1e9, 1)), Answer::WrongUnit);
     assert_eq!(answer(&claim(450e6, 4)), Answer::AboveLink);
-    assert_eq!(answer(&claim(400e6, 4)), Answer::Possible);
+    assert_eq!(answer(&claim(412e6, 4)), Answer::Possible);
+    let twice = Claim { moved_bytes: Some(512e6), time_s: Some(2.0), ..claim(1e9, 0) };
+    assert_eq!(answer(&Claim { links: vec![], ..twice }), Answer::Contradiction);
     assert_eq!(answer(&Claim { rate: Some(1e9), ..Claim::default() }), Answer::Unknown);
     assert_eq!(answer(&Claim::default()), Answer::Unknown);
 }
