@@ -1,7 +1,9 @@
 //! Noise alone: what the writers achieved, and what other users of the storage, and a database that
 //! was watched, achieved without the noise and during it.
 
+use blockstone_base::rule::{Listed, judge_places, listed};
 use blockstone_base::stats::Estimate;
+use blockstone_base::verdict::Verdict;
 use blockstone_figures::compare::{Better, compare};
 use blockstone_figures::{History, Interval, rate};
 use blockstone_record::manifest::{Figure, Group, Manifest, Phase};
@@ -9,6 +11,7 @@ use blockstone_record::{RecordError, Recording};
 
 use crate::derive;
 use crate::findings::Point;
+use crate::rules::{Case, mark, registry};
 use crate::run::{Noise, NoiseEffect, NoiseLatency, noise_mode};
 use crate::summary::names;
 use crate::window;
@@ -34,6 +37,12 @@ pub struct NoiseFindings {
     /// Number of phases without noise and with it.
     pub phases: (usize, usize),
     pub summary: Vec<(String, Figure)>,
+    pub verdicts: Vec<Verdict>,
+}
+
+/// Returns the rules for noise, for docs/verdicts.md.
+pub fn rules() -> Vec<Listed> {
+    listed(registry::NOISE).map(|rule| Listed { verb: "noise", ..rule }).collect()
 }
 
 /// A figure of others, as probes count it.
@@ -164,7 +173,21 @@ pub fn find(recording: &Recording) -> Result<NoiseFindings, RecordError> {
     let manifest = &recording.manifest;
     let history = History::read(recording)?;
     let windows = window::read(recording)?;
-    let point = derive::points(manifest, &windows).into_iter().next();
+    let mut points = derive::points(manifest, &windows);
+    points.truncate(1);
+    let mut summary: Vec<(String, Figure)> = points.iter().flat_map(figures).collect();
+    let case = Case {
+        manifest,
+        windows: &windows,
+        points: &points,
+        summary: &summary,
+        drift_ratio: None,
+        flush_slope: None,
+        precondition: None,
+    };
+    let judged = judge_places(registry::NOISE, &case);
+    let verdicts = mark(judged, &mut summary, &mut points);
+    let point = points.pop();
     let held = |(_, phase): &(usize, &Phase)| phase.window_end_ns > phase.window_start_ns;
     let phases = || manifest.phases.iter().enumerate().filter(held);
     let interval = |(index, phase): (usize, &'_ Phase)| history.window(index, phase);
@@ -175,7 +198,8 @@ pub fn find(recording: &Recording) -> Result<NoiseFindings, RecordError> {
     let effect = QUANTITIES.iter().filter_map(|it| it.effect(manifest, &quiet, &noisy)).collect();
     Ok(NoiseFindings {
         phases: (quiet.len(), noisy.len()),
-        summary: point.iter().flat_map(summary).collect(),
+        summary,
+        verdicts,
         noise: point.as_ref().map(|point| noise(point, effect)),
         point,
     })
@@ -194,7 +218,7 @@ fn noise(point: &Point, effect: Vec<NoiseEffect>) -> Noise {
     }
 }
 
-fn summary(point: &Point) -> [(String, Figure); 4] {
+fn figures(point: &Point) -> [(String, Figure); 4] {
     let Point { mb_per_s, iops, latency, label, .. } = point;
     let figures = [
         ("Noise written", "MB/s", *mb_per_s),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use blockstone_base::table::Rows as _;
-use blockstone_judge::noise::ABOUT;
+use blockstone_judge::noise::{self, ABOUT};
 use blockstone_report::render::json::schema::Document;
 use blockstone_run::noise::Settings;
 use clap::{Args, FromArgMatches};
@@ -27,6 +27,7 @@ pub const VERB: Verb = Verb {
     common: &["sync", "buffered", "writers", "duration_ns", "db", "destroy", "out"],
     run: |options, context| run(&NoiseArgs::from_arg_matches(options)?, context),
     reports: true,
+    rules: noise::rules,
     finds_runs: true,
     writes: true,
     documents: &[Document::of_tables(
@@ -38,9 +39,7 @@ pub const VERB: Verb = Verb {
     .with_keys::<Objects<'_>>()
     .with_figures(&ABOUT)
     .with_names(&[crate::recorded::TABLES])],
-    report: Some(|recording, _| {
-        Ok(report::report(&recording, &blockstone_judge::noise::find(&recording)?))
-    }),
+    report: Some(|recording, _| Ok(report::report(&recording, &noise::find(&recording)?))),
     ..Verb::PLAIN
 };
 

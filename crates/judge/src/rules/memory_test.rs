@@ -2,7 +2,7 @@
 
 use blockstone_base::Bytes;
 use blockstone_base::identity::{BlockDevice, DeviceKind, StorageTarget};
-use blockstone_base::load::Op;
+use blockstone_base::load::{LoadSpec, Op};
 use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 use blockstone_figures::Grown;
@@ -27,7 +27,9 @@ pub const ABOUT: About = About {
                 requests in flight at both edges of its windows. In measurements, a hole or a \
                 cached file misses 100 %, and real direct reads at most 0.3 %; at 10 % the rate is \
                 at most 11 % too high. Phases that are cached on purpose (cached-read/cached and \
-                /buffered) are excluded. In a run: more than 10 % of the bytes read, if at least \
+                /buffered) are excluded. Of buffered writes without a flush the bytes of the \
+                device are compared: the kernel charges a process when it makes a page dirty. In a \
+                run: more than 10 % of the bytes read, if at least \
                 10 MB were read, allowing for the tables that the window's edges cut; or of the \
                 bytes of tables that were made and flushed. Inconclusive on a loop device if \
                 nothing is known beneath it. In a claim: main memory can hold more than half of \
@@ -139,8 +141,7 @@ fn seen(case: &Case, point: &Point) -> Option<Shortfall> {
     if case.devices().is_empty() {
         return None;
     }
-    let in_flight =
-        |load: &blockstone_base::load::LoadSpec| u64::from(load.in_flight()) * load.block_bytes;
+    let in_flight = |load: &LoadSpec| u64::from(load.in_flight()) * load.block_bytes;
     let both =
         in_flight(&point.load) + point.background.as_ref().map_or(0, |(load, _)| in_flight(load));
     let completed = point.evidence.completed_bytes;
@@ -151,7 +152,11 @@ fn seen(case: &Case, point: &Point) -> Option<Shortfall> {
     let seen = |(bytes, layer): (u64, String)| Shortfall { completed, slack, bytes, layer };
     // The process's own account takes precedence: with a file system over several devices, the
     // first of them would show only a part.
-    let process = point.evidence.process_bytes.map(|b| (b, "charged to this process".to_owned()));
+    // The kernel charges a buffered write when it makes a page dirty, not when it writes it.
+    let LoadSpec { op, direct, sync, .. } = &point.load;
+    let is_deferred = *op == Op::Write && !direct && sync.is_none();
+    let process = point.evidence.process_bytes.filter(|_| !is_deferred);
+    let process = process.map(|bytes| (bytes, "charged to this process".to_owned()));
     let device = point.evidence.device_bytes.map(|b| (b, moved(point, "the device")));
     let own = process.or(device);
     own.into_iter().chain(beneath_loop(case, point)).map(seen).min_by_key(|seen| seen.bytes)
@@ -404,6 +409,25 @@ mod tests {
             verdict.evidence
         );
         assert_eq!(verdict.concerns, ["max_write_iops", "write_mbps", "write_latency_ns_p50"]);
+    }
+
+    #[test]
+    fn writes_that_stay_in_the_page_cache_are_condemned_although_the_process_is_charged() {
+        let mut fixture = Fixture::healthy();
+        for phase in &mut fixture.manifest.phases {
+            phase.load.iter_mut().for_each(|load| load.direct &= load.op != Op::Write);
+        }
+        for window in fixture.windows_mut(Op::Write) {
+            let charged = window.process.get("write_bytes").unwrap();
+            window.devices[0].1.set("write_bytes", charged);
+        }
+        assert_eq!(fixture.verdict("memory-test").outcome, Outcome::Pass, "the device wrote it");
+        for window in fixture.windows_mut(Op::Write) {
+            window.devices[0].1.set("write_bytes", 0);
+        }
+        let verdict = fixture.verdict("memory-test");
+        assert_eq!(verdict.outcome, Outcome::Fail, "{}", verdict.evidence);
+        assert!(verdict.evidence.contains("written to nvme0n1"), "{}", verdict.evidence);
     }
 
     #[test]

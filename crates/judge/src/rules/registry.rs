@@ -72,6 +72,20 @@ pub const RUN: &[RunRule] = &[
     super::link_trained_down::RUN,
 ];
 
+/// Rules for noise, which has one point: those that do not compare points with each other.
+pub const NOISE: &[CalibrationRule] = &[
+    super::memory_test::CALIBRATION,
+    super::memory_backed::CALIBRATION,
+    super::above_link::CALIBRATION,
+    super::io_errors::CALIBRATION,
+    super::throttled::CALIBRATION,
+    super::cloud_volume::CALIBRATION,
+    super::network_file_system::CALIBRATION,
+    super::raid_degraded::CALIBRATION,
+    super::multipath_leg::CALIBRATION,
+    super::link_trained_down::CALIBRATION,
+];
+
 pub const WATCH: &[WatchRule] = &[super::import_adds_up::WATCH, super::double_caching::WATCH];
 
 /// Rules whose failure shows a property of the storage or its variation. A figure that one of them

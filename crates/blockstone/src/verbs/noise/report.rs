@@ -64,7 +64,7 @@ pub const TABLES: Tables =
 
 pub fn report(recording: &Recording, findings: &NoiseFindings) -> Report {
     let manifest = &recording.manifest;
-    let NoiseFindings { point, phases, summary, .. } = findings;
+    let NoiseFindings { point, phases, summary, verdicts, .. } = findings;
     let cards: Vec<Card> = recorded::places(GROUPS)
         .filter_map(|place| {
             let (_, figure) = summary.iter().find(|(name, _)| name == place.name)?;
@@ -82,7 +82,7 @@ pub fn report(recording: &Recording, findings: &NoiseFindings) -> Report {
             [Summary { quiet_phases: phases.0 as u64, noisy_phases: phases.1 as u64 }],
         )),
         first: earlier::keys(recording, findings),
-        ..recorded::report("noise", recording, &NAMES, summary, &[])
+        ..recorded::report("noise", recording, &NAMES, summary, verdicts)
     }
 }
 

@@ -26,7 +26,7 @@ struct NoiseDocument<'a> {
 }
 
 pub fn keys(recording: &Recording, findings: &NoiseFindings) -> Map<String, Value> {
-    let NoiseFindings { noise, point, phases, summary } = findings;
+    let NoiseFindings { noise, point, phases, summary, .. } = findings;
     json::keys(NoiseDocument {
         common: earlier::common(recording, &NAMES, summary, &[]),
         noise: noise.as_ref(),
