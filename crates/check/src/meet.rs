@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-const PROTOCOL: &str = "blockstone.check/1";
+const PROTOCOL: &str = "blockstone.check/2";
 /// Maximum number of sides connected at the same time.
 pub const SIDES_MAX: u32 = 64;
 /// Maximum number of connections that have not identified themselves.

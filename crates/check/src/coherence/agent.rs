@@ -403,6 +403,7 @@ impl Agent {
             }
             Act::CountRecords => open(OFlags::RDONLY).and_then(|file| count_records(&file)),
             Act::Look => look(&dir, &path),
+            Act::Open => look_at(open(OFlags::RDONLY)),
             Act::List => lists(&dir, &path).map(Answer::Listed),
             _ => Ok(Answer::Refused),
         };
@@ -501,6 +502,24 @@ fn is_marked(file: &BlockFile, id: u64) -> bool {
 }
 
 /// Returns the size and mode of the file that a name leads to.
+/// Looks at a file that was opened. A server that knows no file of this handle any more answers as
+/// if there were none.
+fn look_at(file: io::Result<File>) -> io::Result<Answer> {
+    let gone = |error: &io::Error| {
+        [Errno::NOENT, Errno::STALE]
+            .iter()
+            .any(|it| error.raw_os_error() == Some(it.raw_os_error()))
+    };
+    match file.and_then(|file| Ok(rustix::fs::fstat(&file)?)) {
+        Ok(found) => {
+            let look = Look { bytes: found.st_size as u64, mode: found.st_mode & 0o777 };
+            Ok(Answer::Look(Some(look)))
+        }
+        Err(error) if gone(&error) => Ok(Answer::Look(None)),
+        Err(error) => Err(error),
+    }
+}
+
 fn look(dir: &HeldDir, name: &OsStr) -> io::Result<Answer> {
     match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(found) => {

@@ -109,6 +109,8 @@ pub enum Act {
     /// Counts the records in the file.
     CountRecords,
     Look,
+    /// Looks at the file by opening it.
+    Open,
     /// Asks whether the directory lists the name.
     List,
 }

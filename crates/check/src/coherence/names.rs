@@ -34,10 +34,17 @@ pub enum Change {
     Chmod,
     Rename,
     RenameOver,
+    /// As before, but the other opens the file.
+    OpenRenamedOver,
     Remove,
+    /// As before, but the other lists the directory: a name without a file may remain in its cache.
+    ListRemoved,
+    OpenRemoved,
+    /// Removes the file and makes another of that name, which often gets the number of the first.
+    Replace,
 }
 
-const CHANGES: [(Change, &str); 8] = [
+const CHANGES: [(Change, &str); 12] = [
     (Change::Create, "create"),
     (Change::List, "list"),
     (Change::Extend, "extend"),
@@ -45,7 +52,11 @@ const CHANGES: [(Change, &str); 8] = [
     (Change::Chmod, "chmod"),
     (Change::Rename, "rename"),
     (Change::RenameOver, "rename-over"),
+    (Change::OpenRenamedOver, "open-renamed-over"),
     (Change::Remove, "remove"),
+    (Change::ListRemoved, "list-removed"),
+    (Change::OpenRemoved, "open-removed"),
+    (Change::Replace, "replace"),
 ];
 
 pub fn all(session: &mut Session<'_>) -> Result<(), CheckError> {
@@ -176,9 +187,14 @@ fn one_change(
     let resize = |bytes| Ask::Name { name, act: Act::Resize(bytes) };
     let (before, there) = match change {
         Change::Create | Change::List => (Vec::new(), name),
-        Change::Extend | Change::Chmod | Change::Rename | Change::Remove => (vec![create], name),
-        Change::Truncate => (vec![create, resize(SIZE)], name),
-        Change::RenameOver => {
+        Change::Extend
+        | Change::Chmod
+        | Change::Rename
+        | Change::Remove
+        | Change::ListRemoved
+        | Change::OpenRemoved => (vec![create], name),
+        Change::Truncate | Change::Replace => (vec![create, resize(SIZE)], name),
+        Change::RenameOver | Change::OpenRenamedOver => {
             (vec![create, resize(SIZE), Ask::Name { name: other, act: Act::Create }], other)
         }
     };
@@ -202,16 +218,19 @@ fn one_change(
     if let Err(errno) = sees(session, change, reader, (name, other))? {
         return Ok(Err(Stop::Failed("stat", reader, errno)));
     }
-    let act = match change {
-        Change::Create | Change::List => Act::Create,
-        Change::Extend => Act::Resize(SIZE),
-        Change::Truncate => Act::Resize(LESS),
-        Change::Chmod => Act::Chmod(MODE),
-        Change::Rename | Change::RenameOver => Act::RenameTo(other),
-        Change::Remove => Act::Remove,
+    let acts = match change {
+        Change::Create | Change::List => vec![Act::Create],
+        Change::Extend => vec![Act::Resize(SIZE)],
+        Change::Truncate => vec![Act::Resize(LESS)],
+        Change::Chmod => vec![Act::Chmod(MODE)],
+        Change::Rename | Change::RenameOver | Change::OpenRenamedOver => vec![Act::RenameTo(other)],
+        Change::Remove | Change::ListRemoved | Change::OpenRemoved => vec![Act::Remove],
+        Change::Replace => vec![Act::Remove, Act::Create, Act::Resize(LESS)],
     };
-    if let Err(errno) = session.ask(writer, Ask::Name { name, act })? {
-        return Ok(Err(Stop::Failed("change a file", writer, errno)));
+    for act in acts {
+        if let Err(errno) = session.ask(writer, Ask::Name { name, act })? {
+            return Ok(Err(Stop::Failed("change a file", writer, errno)));
+        }
     }
     let waited = session.wait_for(now_ns(), patience, &mut |session| {
         sees(session, change, reader, (name, other))
@@ -229,9 +248,10 @@ fn sees(
     let is = |found: &dyn Fn(Look) -> bool, it: Option<Look>| it.is_some_and(found);
     match change {
         Change::Create => look(session, reader, name, &|it| it.is_some()),
-        Change::List => {
+        Change::List | Change::ListRemoved => {
+            let is_there = change == Change::List;
             let answer = session.ask(reader, Ask::Name { name, act: Act::List })?;
-            Ok(answer.map(|it| matches!(it, Answer::Listed(true))))
+            Ok(answer.map(|it| matches!(it, Answer::Listed(listed) if listed == is_there)))
         }
         Change::Extend => look(session, reader, name, &|it| is(&|it| it.bytes == SIZE, it)),
         Change::Truncate => look(session, reader, name, &|it| is(&|it| it.bytes == LESS, it)),
@@ -243,6 +263,11 @@ fn sees(
             Ok(gone.and_then(|gone| there.map(|there| gone && there)))
         }
         Change::RenameOver => look(session, reader, other, &|it| is(&|it| it.bytes == SIZE, it)),
+        Change::OpenRenamedOver => {
+            opened(session, reader, other, &|it| is(&|it| it.bytes == SIZE, it))
+        }
+        Change::OpenRemoved => opened(session, reader, name, &|it| it.is_none()),
+        Change::Replace => opened(session, reader, name, &|it| is(&|it| it.bytes == LESS, it)),
     }
 }
 
@@ -252,7 +277,25 @@ fn look(
     name: u32,
     wanted: &dyn Fn(Option<Look>) -> bool,
 ) -> Tried<bool> {
-    let answer = session.ask(rank, Ask::Name { name, act: Act::Look })?;
+    found(session, rank, Ask::Name { name, act: Act::Look }, wanted)
+}
+
+fn opened(
+    session: &mut Session<'_>,
+    rank: usize,
+    name: u32,
+    wanted: &dyn Fn(Option<Look>) -> bool,
+) -> Tried<bool> {
+    found(session, rank, Ask::Name { name, act: Act::Open }, wanted)
+}
+
+fn found(
+    session: &mut Session<'_>,
+    rank: usize,
+    ask: Ask,
+    wanted: &dyn Fn(Option<Look>) -> bool,
+) -> Tried<bool> {
+    let answer = session.ask(rank, ask)?;
     Ok(answer.and_then(|it| match it {
         Answer::Look(found) => Ok(wanted(found)),
         _ => Err(REFUSED),

@@ -91,6 +91,10 @@ fn a_mount_that_drops_pages_when_a_file_is_opened_is_close_to_open() {
         ("name/rename", Class::Never),
         ("name/rename-over", Class::Never),
         ("name/remove", Class::Never),
+        ("name/list-removed", Class::Linearizable),
+        ("name/open-removed", Class::Never),
+        ("name/replace", Class::Never),
+        ("name/open-renamed-over", Class::Never),
         ("name/exclusive-create", Class::Linearizable),
     ] {
         assert_eq!(class(case), expected, "{case}: {found:#?}");
@@ -195,7 +199,14 @@ fn mounts_that_keep_nothing_or_all_are_told_apart() {
         // A file without pages cannot be mapped.
         let outcome = data::one_way(session, (0, 1), WriteMode::Mapped, ReadMode::Held)?;
         assert_eq!((outcome.class, outcome.errno), (Class::Unknown, Some(19)), "{outcome:?}");
-        for change in [names::Change::Create, names::Change::Truncate, names::Change::RenameOver] {
+        for change in [
+            names::Change::Create,
+            names::Change::Truncate,
+            names::Change::RenameOver,
+            names::Change::ListRemoved,
+            names::Change::OpenRemoved,
+            names::Change::Replace,
+        ] {
             let outcome = names::changed(session, change, (0, 1))?;
             assert_eq!(outcome.class, Class::Linearizable, "{outcome:?}");
         }

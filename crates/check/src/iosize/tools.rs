@@ -28,19 +28,27 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const VERSION: (Duration, Bytes) = (Duration::from_secs(5), Bytes::kib(64));
 const INPUT: &str = "in";
 const OUTPUT: &str = "out";
+/// First part that `split` makes of it, here the only one.
+const PART: &str = "outaa";
 
-/// Arguments of each; if the last is `>`, its output goes to the file.
+/// Arguments of each; if the last is `>`, its output goes to the file, and if it is `<`, its input
+/// comes from one.
 const TOOLS: &[(&str, &[&str])] = &[
     ("cp", &["in", "out"]),
     ("cat", &["in", ">"]),
     ("dd", &["if=in", "of=out"]),
     ("tar", &["-cf", "out", "in"]),
     ("gzip", &["-1", "-c", "in", ">"]),
+    ("sum", &["in"]),
     ("md5sum", &["in"]),
     ("sha256sum", &["in"]),
     ("wc", &["in"]),
     ("sort", &["-o", "out", "in"]),
     ("uniq", &["in", "out"]),
+    ("split", &["-b", "1G", "in", "out"]),
+    ("tee", &["out", "<"]),
+    ("compress", &["-c", "in", ">"]),
+    ("bzip2", &["-1", "-c", "in", ">"]),
     ("rsync", &["--whole-file", "in", "out"]),
     ("zstd", &["-q", "-1", "in", "-o", "out"]),
     ("xz", &["-0", "-c", "in", ">"]),
@@ -84,7 +92,10 @@ pub fn of_tools(
         tools.push(Tool {
             name: (*name).to_owned(),
             version,
-            command: format!("{name} {}", arguments.join(" ").replace('>', "> out")),
+            command: format!(
+                "{name} {}",
+                arguments.join(" ").replace('>', "> out").replace('<', "< in")
+            ),
             flows: flows::of_all(&sizes, name),
             exit: ran?.exit,
         });
@@ -144,11 +155,13 @@ impl Scratch {
     /// Removes the output, and drops the input from the page cache.
     fn reset(&self) -> Result<(), CheckError> {
         let error = failed(self.held.path());
-        match self.held.remove(Path::new(OUTPUT)) {
-            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                return Err(error(source));
+        for output in [OUTPUT, PART] {
+            match self.held.remove(Path::new(output)) {
+                Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(error(source));
+                }
+                _ => {}
             }
-            _ => {}
         }
         let file = self.held.read(Path::new(INPUT)).map_err(error)?;
         // This fails if there is no cache to drop from, which does no harm.
@@ -163,6 +176,10 @@ impl Scratch {
         let arguments = match arguments.split_last() {
             Some((&">", rest)) => {
                 program.stdout(self.held.create_new(Path::new(OUTPUT)).map_err(&error)?);
+                rest
+            }
+            Some((&"<", rest)) => {
+                program.stdin(self.held.read(Path::new(INPUT)).map_err(&error)?);
                 rest
             }
             _ => arguments,

@@ -80,7 +80,7 @@ fn nonsense(address: &str, name: &str) {
         (&Frame::new(Kind::Message, 0, 1 << 40).bytes(), "more than 4194304"),
         (&Frame::new(Kind::Ask, 0, 0).bytes(), "no greeting"),
         (&with_text(Kind::Hello, 0, "[]"), "no greeting"),
-        (&greeting(name, 99), "blockstone.check/1"),
+        (&greeting(name, 99), "blockstone.check/2"),
         (&greeting("direct", 1), name),
     ] {
         let said = answer(address, bytes);

@@ -84,6 +84,9 @@ fn one_file_system_on_two_mounts_and_for_two_processes_is_linearizable() {
         "lock/counter",
         "name/list",
         "name/rename-over",
+        "name/list-removed",
+        "name/open-removed",
+        "name/replace",
         "name/append",
     ];
     for case in wanted {
