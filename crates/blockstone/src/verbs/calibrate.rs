@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use blockstone_base::rule::listed;
 use blockstone_base::table::Rows as _;
 use blockstone_calibrate::{Settings, Subject};
@@ -88,17 +88,26 @@ fn run(args: &CalibrateArgs, context: &verb::Context) -> Result<Exit> {
     let ran = prepared.run(&mut progress);
     progress.finish();
     let dir = ran?;
-    if let Some(to) = &orion {
-        write_orion(&dir, to)?;
+    let Some(to) = &orion else { return finish::finish_recording(&dir, context) };
+    let is_written = write_orion(&dir, to)?;
+    let exit = finish::finish_recording(&dir, context)?;
+    if is_written {
         printer.note(&format!("Orion's files: {}", to.path().display()));
+        return Ok(exit);
     }
-    finish::finish_recording(&dir, context)
+    printer.error(&anyhow!(Failure::new(
+        format!("write Orion's files to {}: no point of the matrix stands", to.path().display()),
+        "the report says why; a calibration without --quick has more time"
+    )));
+    Ok(if exit == Exit::Done { Exit::NotTrustworthy } else { exit })
 }
 
-/// Writes the matrix of a recording as files in Orion's format.
-fn write_orion(recording: &Path, to: &HeldDir) -> Result<()> {
+/// Writes the matrix of a recording as files in Orion's format. Returns whether it has a point that
+/// stands; otherwise nothing is written.
+fn write_orion(recording: &Path, to: &HeldDir) -> Result<bool> {
     let findings = blockstone_judge::find(&Recording::open(recording)?)?;
-    for (name, text) in report::orion::files(&findings) {
+    let Some(files) = report::orion::files(&findings) else { return Ok(false) };
+    for (name, text) in files {
         let written =
             to.create(Path::new(name)).and_then(|mut file| file.write_all(text.as_bytes()));
         written.map_err(|error| {
@@ -106,7 +115,7 @@ fn write_orion(recording: &Path, to: &HeldDir) -> Result<()> {
             Failure::new(what, "free some space").because(error)
         })?;
     }
-    Ok(())
+    Ok(true)
 }
 
 fn settings(args: &CalibrateArgs, global: &Global) -> Result<Settings> {

@@ -11,8 +11,8 @@ type Cells = BTreeMap<(u32, u32), f64>;
 
 /// Returns the files by name: small reads per second, decimal megabytes per second of large reads,
 /// and the mean latency of small reads in microseconds. A point that is condemned or was not
-/// measured has an empty cell.
-pub fn files(findings: &Findings) -> [(&'static str, String); 3] {
+/// measured has an empty cell; `None` if that is every one.
+pub fn files(findings: &Findings) -> Option<[(&'static str, String); 3]> {
     let (mut iops, mut mbps, mut latency) = (Cells::new(), Cells::new(), Cells::new());
     for MatrixCell { small, large, point, large_mb_per_s } in select::matrix(findings) {
         if !point.condemned_by.is_empty() {
@@ -26,7 +26,10 @@ pub fn files(findings: &Findings) -> [(&'static str, String); 3] {
             mbps.insert((large, small), rate.value);
         }
     }
-    [("iops.csv", csv(&iops, 0)), ("mbps.csv", csv(&mbps, 2)), ("lat.csv", csv(&latency, 2))]
+    let has_any = !iops.is_empty() || !mbps.is_empty();
+    let files =
+        [("iops.csv", csv(&iops, 0)), ("mbps.csv", csv(&mbps, 2)), ("lat.csv", csv(&latency, 2))];
+    has_any.then_some(files)
 }
 
 fn csv(cells: &Cells, digits: usize) -> String {
