@@ -1,5 +1,6 @@
-//! Capacity of links: payload bytes per second in one direction, after the line code and the headers
-//! of full frames. It is an upper bound: shorter frames, commands and acknowledgements take more.
+//! Capacity of links: payload bytes per second in one direction, after the line code and the
+//! headers of full frames. It is an upper bound: shorter frames, commands and acknowledgements take
+//! more.
 
 use std::fmt;
 
@@ -10,8 +11,8 @@ use crate::named;
 pub enum LinkKind {
     /// Signals at 1.0625 `GBd` for each Gb/s of its name with 8b/10b, from 16GFC on at as many bits
     /// after 64b/66b or 256b/257b and forward error correction (FC-PI-2 to FC-PI-7); 10GFC alone is
-    /// that of Ethernet (10GFC: 10.51875 `GBd`, 64b/66b). A frame of 2,148 bytes has 2,112 of payload,
-    /// and 24 bytes of ordered sets come before the next (FC-FS).
+    /// that of Ethernet (10GFC: 10.51875 `GBd`, 64b/66b). A frame of 2,148 bytes has 2,112 of
+    /// payload, and 24 bytes of ordered sets come before the next (FC-FS).
     FibreChannel { gigabits: f64 },
     /// Named after the rate that remains after its line code (IEEE 802.3). A frame takes 38 bytes
     /// besides its payload: preamble 8, header 14, check sequence 4, gap 12.
@@ -21,19 +22,19 @@ pub enum LinkKind {
     /// headers and checks (volume 1).
     InfiniBand { gigabits: f64, lanes: u32 },
     /// 8b/10b up to 5 GT/s, 128b/130b from 8 GT/s (base specification, 4.2), and from 64 GT/s 236
-    /// of every 256 bytes of a flit. A completion of 4,096 bytes, the longest, has 20 of headers and
-    /// checks; devices that agree on 256 bytes lose 7 % more.
+    /// of every 256 bytes of a flit. A completion of 4,096 bytes, the longest, has 20 of headers
+    /// and checks; devices that agree on 256 bytes lose 7 % more.
     PciExpress { gigatransfers: f64, lanes: u32 },
     /// 8b/10b; a frame of 8,192 bytes has 16 of its own (Serial ATA, data FIS).
     Sata { gigabits: f64 },
-    /// 8b/10b up to 12 Gb/s per lane, 128b/150b at 22.5 Gb/s, which is sold as 24G. A frame of 1,024
-    /// bytes has 36 of its own (SAS, SSP).
+    /// 8b/10b up to 12 Gb/s per lane, 128b/150b at 22.5 Gb/s, which is sold as 24G. A frame of
+    /// 1,024 bytes has 36 of its own (SAS, SSP).
     Sas { gigabits: f64, lanes: u32 },
     /// Bits per second of which nothing else is known.
     Plain { gigabits: f64 },
 }
 
-/// What Ethernet frames carry.
+/// The protocol in Ethernet frames, and their payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
     pub protocol: Option<Protocol>,

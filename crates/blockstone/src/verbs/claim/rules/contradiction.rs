@@ -11,12 +11,13 @@ const ABOUT: About = About {
     weight: Weight::Condemns,
     doc: "Two numbers of a claim that arithmetic connects do not agree.",
     threshold: "In a claim: the stated rate and requests × their size, bytes ÷ time, requests ÷ \
-                time differ by more than 10 %; a latency differs from requests in flight ÷ requests \
-                a second by more than 10 %; or a ratio is not that of the two values, neither as \
-                times, nor as a share, nor as percent more or less, in either order, beyond the \
-                rounding of its last digit and 1 % for that of the values. Inconclusive if no \
-                number is stated twice.",
-    cause: "One of the numbers is of another run, another unit or another base than the claim says.",
+                time differ by more than 10 %; a latency differs from requests in flight ÷ \
+                requests a second by more than 10 %; or a ratio is not that of the two values, \
+                neither as times, nor as a share, nor as percent more or less, in either order, \
+                beyond the rounding of its last digit and 1 % for that of the values. Inconclusive \
+                if no number is stated twice.",
+    cause: "One of the numbers is of another run, another unit or another base than the claim \
+            says.",
     next: "Ask for the raw output, and for what each number was divided by.",
 };
 
