@@ -13,7 +13,7 @@ const ROW_CELLS_MAX: usize = 1_000;
 const CELLS_MAX: usize = 2_000_000;
 
 /// Returns the tables whose summary is wanted, in order.
-pub fn tables(text: &str, wanted: impl Fn(&str) -> bool) -> Vec<Table<'_>> {
+pub fn tables(text: &str, mut wanted: impl FnMut(&str) -> bool) -> Vec<Table<'_>> {
     let mut tags = Tags { text, at: 0 };
     let mut found = Vec::new();
     while let Some(tag) = tags.next_tag() {
@@ -121,17 +121,34 @@ fn decoded(text: &str) -> Cow<'_, str> {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('&') {
         plain.push_str(before);
-        let named = ["#160;", "nbsp;", "amp;", "lt;", "gt;", "quot;", "#39;"];
-        let stands_for = [" ", " ", "&", "<", ">", "\"", "'"];
-        let mut pairs = named.iter().zip(stands_for);
-        let found = pairs.find(|(name, _)| after.starts_with(**name));
-        let (length, character) =
-            found.map_or((0, "&"), |(name, character)| (name.len(), character));
-        plain.push_str(character);
-        rest = &after[length..];
+        let (character, behind) = entity(after).unwrap_or(('&', after));
+        plain.push(character);
+        rest = behind;
     }
     plain.push_str(rest);
     Cow::Owned(plain.trim().to_owned())
+}
+
+/// Returns the character of an entity whose `&` is before this text, and the text behind it.
+fn entity(text: &str) -> Option<(char, &str)> {
+    const LONGEST: usize = 8;
+    let end = text.bytes().take(LONGEST).position(|byte| byte == b';')?;
+    let (name, behind) = (&text[..end], &text[end + 1..]);
+    let number = name.strip_prefix('#').map(|digits| match digits.strip_prefix(['x', 'X']) {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => digits.parse(),
+    });
+    let character = match (name, number) {
+        ("nbsp", _) => ' ',
+        ("amp", _) => '&',
+        ("lt", _) => '<',
+        ("gt", _) => '>',
+        ("quot", _) => '"',
+        ("apos", _) => '\'',
+        (_, Some(Ok(number))) => char::from_u32(number)?,
+        _ => return None,
+    };
+    Some((character, behind))
 }
 
 struct Tags<'a> {
@@ -218,6 +235,15 @@ mod tests {
             assert_eq!(found[0].rows[0][1].trim(), "");
             assert!(found[0].is_whole);
         }
+    }
+
+    #[test]
+    fn entities_are_replaced() {
+        let text = "<table><tr><td>1&#160;2&nbsp;3&#xA0;4&#8239;5&#39;6&apos;7</td>\
+                    <td>a&b;c &amp; &#xffffffff; &#1114112; &</td></tr></table>";
+        let row = &all(text)[0].rows[0];
+        assert_eq!(row[0], "1\u{a0}2 3\u{a0}4\u{202f}5'6'7");
+        assert_eq!(row[1], "a&b;c & &#xffffffff; &#1114112; &");
     }
 
     #[test]

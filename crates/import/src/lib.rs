@@ -25,12 +25,15 @@ mod layout;
 mod number;
 mod report;
 mod series;
+mod spool;
 mod table;
 mod text;
 mod time;
 
-pub use layout::{Layout, recognises};
-pub use report::{Advice, Database, Instance, Interval, Kind, Report, Section, Statement, Totals};
+pub use layout::{HEAD_BYTES, Layout, recognises};
+pub use report::{
+    Advice, Container, Database, Instance, Interval, Kind, Report, Section, Statement, Totals,
+};
 pub use series::{Series, Skipped, series};
 pub use time::seconds_iso;
 
@@ -47,10 +50,10 @@ pub enum Names<'a> {
 /// Why a file could not be read.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, blockstone_base::hint::Hint)]
 pub enum ImportError {
-    /// A report of a known kind that has no load over time.
-    #[error("{kind} has no load over time")]
+    /// A file of a known kind that is not read.
+    #[error("{kind} {why}")]
     #[hint("{hint}")]
-    NoLoad { kind: &'static str, hint: &'static str },
+    Refused { kind: &'static str, why: &'static str, hint: &'static str },
     #[error("its format is unknown")]
     Unknown,
     #[error("line {line}: {what}")]
@@ -60,17 +63,19 @@ pub enum ImportError {
 /// Reads one file. The hint is its name, for layouts whose files give the database only in their
 /// name.
 pub fn read(name_hint: &str, text: &str, names: Names<'_>) -> Result<Report, ImportError> {
-    let head = layout::head(text);
-    match layout::ALL.iter().find(|layout| (layout.recognises)(head)) {
-        Some(layout) => (layout.read)(&Source { name_hint, text, names }),
-        None => Err(layout::refused(head).unwrap_or(ImportError::Unknown)),
-    }
+    let head = layout::Head::of(text);
+    let Some(layout) = head.layout() else {
+        return Err(head.refused().unwrap_or(ImportError::Unknown));
+    };
+    let text = spool::plain(text);
+    (layout.read)(&Source { name_hint, head: &head, text: &text, names })
 }
 
 /// Input of a layout.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub name_hint: &'a str,
+    pub head: &'a layout::Head,
     pub text: &'a str,
     pub names: Names<'a>,
 }

@@ -2,17 +2,25 @@
 
 use crate::ImportError;
 
-/// Which of `.` and `,` separates decimals; the other one separates groups of three digits.
+/// Which of `.` and `,` separates decimals. The other one separates groups of three digits, unless
+/// the report has blanks or apostrophes between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
     decimal: u8,
+    /// Whether groups may be separated by one of [`BLANKS`]: not if numbers of the report show
+    /// groups separated by `.` or `,`.
+    has_blanks: bool,
 }
 
 impl Default for Numbers {
     fn default() -> Self {
-        Self { decimal: b'.' }
+        Self { decimal: b'.', has_blanks: true }
     }
 }
+
+/// Blanks and apostrophes that separate groups in some territories. The last one stands for a byte
+/// of another character set, in which no-break spaces are lost.
+const BLANKS: [char; 7] = [' ', '\u{a0}', '\u{202f}', '\u{2009}', '\'', '\u{2019}', '\u{fffd}'];
 
 /// One form is accepted if there are this many numbers of it for each one of the other.
 const FOR_ONE: usize = 20;
@@ -80,21 +88,24 @@ impl Numbers {
     /// Returns the digits without group separators and with a decimal point.
     fn plain(self, text: &str) -> Option<String> {
         let decimal = char::from(self.decimal);
-        let (whole, fraction) = match text.split_once(decimal) {
-            Some((whole, fraction)) => (whole, fraction),
-            None => (text, ""),
-        };
+        let (whole, fraction) = text.split_once(decimal).unwrap_or((text, ""));
         let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-        let group = if self.decimal == b'.' { ',' } else { '.' };
+        if !is_number(fraction) || whole.is_empty() && fraction.is_empty() {
+            return None;
+        }
+        if is_number(whole) {
+            return Some(format!("0{whole}.{fraction}0"));
+        }
+        let group = whole.chars().find(|c| !c.is_ascii_digit()).filter(|c| self.separates(*c))?;
         let mut groups = whole.split(group);
-        let first = groups.next()?;
-        let is_grouped = whole.contains(group);
-        let fits = is_number(first)
-            && is_number(fraction)
-            && (!is_grouped || (1..=3).contains(&first.len()))
-            && groups.all(|group| group.len() == 3 && is_number(group));
-        let is_empty = first.is_empty() && fraction.is_empty();
-        (fits && !is_empty).then(|| format!("0{}.{fraction}0", whole.replace(group, "")))
+        let is_first = groups.next().is_some_and(|it| (1..=3).contains(&it.len()) && is_number(it));
+        let fits = is_first && groups.all(|it| it.len() == 3 && is_number(it));
+        fits.then(|| format!("0{}.{fraction}0", whole.replace(group, "")))
+    }
+
+    fn separates(self, c: char) -> bool {
+        let other = if self.decimal == b'.' { ',' } else { '.' };
+        c == other || self.has_blanks && BLANKS.contains(&c)
     }
 }
 
@@ -105,8 +116,9 @@ pub fn significant(text: &str) -> usize {
     digits.skip_while(|byte| *byte == b'0').count()
 }
 
+/// A byte that is not ASCII may be a blank, and no number contains a letter.
 fn is_border(byte: u8) -> bool {
-    byte.is_ascii_whitespace() || matches!(byte, b'>' | b'<' | b'-' | b'+')
+    byte.is_ascii_whitespace() || !byte.is_ascii() || matches!(byte, b'>' | b'<' | b'-' | b'+')
 }
 
 #[derive(Debug, Default)]
@@ -139,11 +151,12 @@ impl SeparatorCounts {
     }
 
     fn decide(&self) -> Result<Numbers, ImportError> {
-        let evidence = if self.both == [0, 0] { self.one } else { self.both };
+        let has_blanks = self.both == [0, 0];
+        let evidence = if has_blanks { self.one } else { self.both };
         match evidence {
             [0, 0] => Ok(Numbers::default()),
-            [dots, commas] if dots >= commas * FOR_ONE => Ok(Numbers { decimal: b'.' }),
-            [dots, commas] if commas >= dots * FOR_ONE => Ok(Numbers { decimal: b',' }),
+            [dots, commas] if dots >= commas * FOR_ONE => Ok(Numbers { decimal: b'.', has_blanks }),
+            [dots, commas] if commas >= dots * FOR_ONE => Ok(Numbers { decimal: b',', has_blanks }),
             [dots, commas] => Err(ImportError::Damaged {
                 line: 1,
                 what: format!(
@@ -161,8 +174,10 @@ mod tests {
 
     use super::*;
 
-    const DOT: Numbers = Numbers { decimal: b'.' };
-    const COMMA: Numbers = Numbers { decimal: b',' };
+    const DOT: Numbers = Numbers { decimal: b'.', has_blanks: false };
+    const COMMA: Numbers = Numbers { decimal: b',', has_blanks: false };
+    const DOT_OR_BLANK: Numbers = Numbers { has_blanks: true, ..DOT };
+    const COMMA_OR_BLANK: Numbers = Numbers { has_blanks: true, ..COMMA };
 
     #[test]
     fn numbers_are_read_as_they_are_printed() {
@@ -184,6 +199,18 @@ mod tests {
         ] {
             assert_eq!(DOT.parse(text), value, "{text}");
         }
+        for blank in BLANKS {
+            let text = format!("12{blank}345{blank}678,5");
+            assert_eq!(COMMA_OR_BLANK.parse(&text), Some(12_345_678.5), "{text}");
+            assert_eq!(COMMA.parse(&text), None, "{text}");
+            for other in ["1{}23", "1{}2345", "1{}{}234", "1{}234.567", "12 34", "{}234,5"] {
+                let text = other.replace("{}", &blank.to_string());
+                let found = COMMA_OR_BLANK.parse(&text);
+                let is_trimmed = text.starts_with(char::is_whitespace);
+                assert!(found.is_none() || is_trimmed, "{text} {found:?}");
+            }
+        }
+        assert_eq!(DOT_OR_BLANK.parse("14'747'648'000.25"), Some(14_747_648_000.25));
         assert_eq!(COMMA.parse("1.234,5"), Some(1234.5));
         assert_eq!(COMMA.parse("1,234.5"), None);
         assert_eq!(DOT.scaled("2.6G", 1024.0, 1.0), Some(2.6 * 1024.0_f64.powi(3)));
@@ -195,8 +222,10 @@ mod tests {
     fn separators_are_decided_by_the_whole_report() {
         assert_eq!(Numbers::of("<td>1,234.5</td> 11.2.0.3.0 23.04.14").unwrap(), DOT);
         assert_eq!(Numbers::of("1.234.567,8 1,5 12").unwrap(), COMMA);
-        assert_eq!(Numbers::of("7,1 0,0 substr(x,1,30)").unwrap(), COMMA);
-        assert_eq!(Numbers::of("no numbers").unwrap(), DOT);
+        assert_eq!(Numbers::of("7,1 0,0 substr(x,1,30)").unwrap(), COMMA_OR_BLANK);
+        assert_eq!(Numbers::of("<td>1\u{a0}234,5</td> 7,1").unwrap(), COMMA_OR_BLANK);
+        assert_eq!(Numbers::of("1'234'567 1'234.5 7.1").unwrap(), DOT_OR_BLANK);
+        assert_eq!(Numbers::of("no numbers").unwrap(), DOT_OR_BLANK);
         assert!(Numbers::of("1,234.5 and 1.234,5").is_err());
     }
 
@@ -215,9 +244,11 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_a_number_that_is_none(text in "[0-9.,eE+#-]{0,20}") {
-            if let Some(value) = DOT.parse(&text) {
-                prop_assert!(value.is_finite());
+        fn no_text_makes_a_number_that_is_none(text in "[0-9.,eE+# '\u{a0}-]{0,20}") {
+            for numbers in [DOT, COMMA_OR_BLANK] {
+                if let Some(value) = numbers.parse(&text) {
+                    prop_assert!(value.is_finite());
+                }
             }
             let _ = Numbers::of(&text);
         }

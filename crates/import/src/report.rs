@@ -30,6 +30,17 @@ impl Kind {
         }
     }
 
+    /// Returns its name in documents for scripts.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::AwrText | Self::AwrHtml => "awr",
+            Self::AwrGlobalHtml | Self::AwrGlobalText => "awr-global",
+            Self::Statspack => "statspack",
+            Self::AwrMiner => "awr-miner",
+            Self::Csv => "csv",
+        }
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Self::AwrText => "AWR text",
@@ -50,6 +61,15 @@ pub struct Database {
     /// Release as printed: `11.2.0.3.0`.
     pub release: Option<String>,
     pub cluster: Option<bool>,
+    /// The pluggable database, if the report is only of one.
+    pub container: Option<Container>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Container {
+    /// Empty if the report does not say it.
+    pub name: String,
+    pub id: Option<u64>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,6 +115,8 @@ pub struct Interval {
     /// Wall-clock time of the server, in seconds since 1970 as if it were UTC.
     pub begin_s: i64,
     pub end_s: i64,
+    /// Its times cannot be read: it begins in 1970.
+    pub is_undated: bool,
     /// Time at which the instance was started, if known.
     pub started_s: Option<i64>,
     pub totals: Totals,
@@ -104,8 +126,8 @@ pub struct Interval {
     pub statistics: BTreeMap<String, f64>,
 }
 
-/// Counters over an interval, and levels at its end, by the column names of [`LOAD`]. Values that a
-/// file does not contain are absent, never zero.
+/// Counters over an interval, by the column names of [`LOAD`], and levels: the highest of those at
+/// its begin and its end. Values that a file does not contain are absent, never zero.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Totals(BTreeMap<&'static str, f64>);
 
@@ -124,6 +146,10 @@ impl Totals {
         if let (Some(known), Some(value)) = (known, value) {
             self.0.insert(known.name, value);
         }
+    }
+
+    pub fn remove(&mut self, column: &str) {
+        self.0.remove(column);
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, f64)> {

@@ -37,29 +37,56 @@ const OF_CLUSTER: &str = "the whole cluster is known for this time: instances ar
 const OF_INSTANCES: &str =
     "shorter intervals of instances are known: the whole cluster is not added to them";
 
+const UNDATED: &str = "its time is unknown: it cannot be put among others";
+
 /// Sorts the intervals of reports, in any order, into one series per database: each interval once.
 pub fn series(reports: &[Report]) -> Vec<Series> {
-    let mut groups: BTreeMap<(String, Option<u64>), Vec<usize>> = BTreeMap::new();
+    let mut groups: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
     for (index, report) in reports.iter().enumerate() {
         groups.entry(key(reports, report)).or_default().push(index);
     }
     groups.into_values().map(|members| of_database(reports, &members)).collect()
 }
 
-/// Identifies a database by its id, or by its name if that leads to a single id.
-fn key(reports: &[Report], report: &Report) -> (String, Option<u64>) {
+/// A database, or a pluggable one in it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    name: String,
+    id: Option<u64>,
+    container: Option<String>,
+}
+
+/// Identifies a database by its id, or by its name if that leads to a single id. A pluggable
+/// database is apart from the others and from the whole.
+fn key(reports: &[Report], report: &Report) -> Key {
+    if let Some(container) = &report.database.container {
+        if container.id.is_some() {
+            let (name, id) = (String::new(), container.id);
+            return Key { name, id, container: Some(String::new()) };
+        }
+        let name = Some(container.name.to_uppercase());
+        return Key { container: name, ..of_whole(reports, report) };
+    }
+    of_whole(reports, report)
+}
+
+fn of_whole(reports: &[Report], report: &Report) -> Key {
     let name = report.database.name.to_uppercase();
+    let key = |name, id| Key { name, id, container: None };
     if let Some(id) = report.database.id {
         // The names of a standby differ; the id is the same.
-        return (String::new(), Some(id));
+        return key(String::new(), Some(id));
     }
-    let same = reports.iter().filter(|other| other.database.name.to_uppercase() == name);
+    let is_same = |other: &&Report| {
+        other.database.container.is_none() && other.database.name.to_uppercase() == name
+    };
+    let same = reports.iter().filter(is_same);
     let mut ids: Vec<u64> = same.filter_map(|other| other.database.id).collect();
     ids.sort_unstable();
     ids.dedup();
     match ids[..] {
-        [id] => (String::new(), Some(id)),
-        _ => (name, None),
+        [id] => key(String::new(), Some(id)),
+        _ => key(name, None),
     }
 }
 
@@ -83,7 +110,15 @@ impl Candidate<'_> {
         let minutes = (self.length_s() + SAME_S / 2) / SAME_S;
         let digits = self.kind != Kind::AwrHtml;
         let of_instance = self.interval.instance.number.is_some();
-        (minutes, of_instance, digits, Reverse(known), self.kind, self.interval.begin_s)
+        (
+            self.interval.is_undated,
+            minutes,
+            of_instance,
+            digits,
+            Reverse(known),
+            self.kind,
+            self.interval.begin_s,
+        )
     }
 }
 
@@ -104,8 +139,10 @@ fn of_database(reports: &[Report], members: &[usize]) -> Series {
         .unwrap_or_default();
     let mut taken: BTreeMap<Option<u32>, Taken> = BTreeMap::new();
     for candidate in candidates {
-        let why =
-            taken.get(&candidate.interval.instance.number).and_then(|of| of.why_not(&candidate));
+        let undated = Some(UNDATED).filter(|_| candidate.interval.is_undated && !taken.is_empty());
+        let why = undated.or_else(|| {
+            taken.get(&candidate.interval.instance.number).and_then(|of| of.why_not(&candidate))
+        });
         if let Some(why) = why.or_else(|| why_not_beside(&taken, &candidate)) {
             series.skipped.push(Skipped { report: candidate.report, why });
             continue;
@@ -209,7 +246,7 @@ impl Series {
         if restarts > 0 {
             notes.push(format!("{restarts} restarts of instances"));
         }
-        for why in [TWICE, COARSER, OF_CLUSTER, OF_INSTANCES] {
+        for why in [TWICE, COARSER, OF_CLUSTER, OF_INSTANCES, UNDATED] {
             match self.skipped.iter().filter(|skipped| skipped.why == why).count() {
                 0 => {}
                 count => notes.push(format!("{count} intervals are not taken: {why}")),

@@ -9,7 +9,7 @@ use crate::table::{Table, joined};
 /// Maximum number of heading lines above a line of dashes.
 const HEAD_LINES: usize = 4;
 /// A line of at least this many dashes, and nothing else, ends a table.
-const END_DASHES: usize = 40;
+pub const END_DASHES: usize = 40;
 /// From this column on, text before the first dashes is a column too.
 const INDENT: usize = 8;
 
@@ -22,7 +22,6 @@ pub fn tables(text: &str, wanted: impl Fn(&str) -> bool) -> Vec<Table<'_>> {
             reader.leave();
             reader.section = name;
             reader.is_wanted = wanted(name);
-            reader.head.clear();
         } else if reader.is_wanted || reader.section.is_empty() {
             reader.line(line);
         }
@@ -51,6 +50,8 @@ struct Reader<'a> {
     is_wanted: bool,
     /// Lines that may be headings of the next table.
     head: Vec<&'a str>,
+    /// Lines above an empty one, which are headings if dashes follow it: a page may begin there.
+    above: Vec<&'a str>,
     /// Columns of the current table.
     columns: Option<Vec<Range<usize>>>,
 }
@@ -65,16 +66,20 @@ impl<'a> Reader<'a> {
         } else if self.is_in_table(line) {
             // The lines below it are computed from the rows above.
         } else if is_rule(line) {
+            if self.head.is_empty() {
+                self.head = std::mem::take(&mut self.above);
+            }
             match columns(line) {
                 Some(columns) => self.begin(columns),
                 None => self.head.clear(),
             }
         } else if line.trim().is_empty() {
             // Empty lines separate statements, and end tables before the first section.
-            if self.section.is_empty() {
+            let above = std::mem::take(&mut self.head);
+            if self.section.is_empty() && self.has_rows() {
                 self.leave();
             }
-            self.head.clear();
+            self.above = above;
         } else {
             if self.columns.is_some() {
                 self.row(line);
@@ -88,6 +93,10 @@ impl<'a> Reader<'a> {
             }
             self.head.push(line);
         }
+    }
+
+    fn has_rows(&self) -> bool {
+        self.columns.is_none() || self.tables.last().is_some_and(|table| !table.rows.is_empty())
     }
 
     /// Returns whether this is a line of tildes inside a table, which precedes sums of its rows.
@@ -136,6 +145,7 @@ impl<'a> Reader<'a> {
     fn leave(&mut self) {
         self.columns = None;
         self.head.clear();
+        self.above.clear();
     }
 }
 
@@ -225,6 +235,33 @@ two                ############            2.0
         assert!(found[0].is_whole);
         let torn = &TWO_PAGES[..TWO_PAGES.len() - 30];
         assert!(!tables(torn, |_| true)[0].is_whole);
+    }
+
+    #[test]
+    fn a_page_may_begin_between_headings_and_dashes() {
+        let text = "
+Database    DB Id
+
+~~~~~~~~ -----------
+
+A               4711
+
+Activity    DB/Inst: A/a  Snaps: 1-2
+
+Statistic                 Total     per Second
+
+---------------- -------------- --------------
+
+one                       1,000            1.0
+
+two                       2,000            2.0
+          -------------------------------------------------------------
+";
+        let found = tables(text, |_| true);
+        assert_eq!(found.len(), 2);
+        assert_eq!((found[0].head[1].as_str(), found[0].rows[0][1].trim()), ("DB Id", "4711"));
+        assert_eq!(found[1].head, ["Statistic", "Total", "per Second"]);
+        assert_eq!(found[1].rows.len(), 2);
     }
 
     #[test]

@@ -139,8 +139,19 @@ DB_NAME    A
 pub fn loads() -> Vec<Vec<u8>> {
     let [html, global] = html_loads();
     let awr = STATSPACK.replace("STATSPACK", "WORKLOAD REPOSITORY");
+    // A report of a pluggable database as SQL*Plus prints it, and a mail.
+    let container =
+        "\nContainer DB Id  Container Name\n--------------- ---------------\n815 P\n\nBegin";
+    let part = awr.replace("report for", "PDB report (root snapshots)");
+    let part = part.replace("\nBegin", container).replace("May", "5月 ");
+    let lines: Vec<&str> = part.lines().collect();
+    let pages =
+        lines.chunks(7).map(|page| format!("\nOUTPUT\n{}\n{}\n", "-".repeat(50), page.join("\n")));
+    let pages = pages.collect::<Vec<_>>().concat();
+    let mail = "Content-Transfer-Encoding: quoted-printable\n\n".to_owned()
+        + &html.replace('=', "=3D").replace(',', "=A0").replace("<td>", "<td=\n>");
     let csv = "begin,end,database,reads_per_s\n2024-05-14T10:00,2024-05-14T11:00,\"A\",200\n";
-    [html, global, STATSPACK.to_owned(), awr, MINER.to_owned(), csv.to_owned()]
+    [html, global, STATSPACK.to_owned(), awr, MINER.to_owned(), csv.to_owned(), pages, mail]
         .map(String::into_bytes)
         .to_vec()
 }

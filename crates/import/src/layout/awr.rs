@@ -1,15 +1,15 @@
-//! AWR reports of a single instance, 10.2 to 21c, as HTML and as text.
+//! AWR reports of a single instance, or of a pluggable database in one, as HTML and as text.
 
 use crate::number::Numbers;
-use crate::report::{Interval, Kind, Report};
+use crate::report::{Container, Interval, Kind, Report};
 use crate::{ImportError, Source, html, text};
 
 use super::facts::{Facts, SECOND};
 use super::sections::{
-    ACTIVITY, ADVICE, BACKGROUND_WAITS, FUNCTION_IO, HOST, IDENTITY, IO_PROFILE, MEMORY, OS,
-    ReportSection, SNAPSHOTS, STATEMENT_TEXTS, STATEMENTS, TABLESPACE_IO, TIME_MODEL, WAITS,
+    ACTIVITY, ADVICE, BACKGROUND_WAITS, FILE_IO, FUNCTION_IO, HOST, IDENTITY, IO_PROFILE, MEMORY,
+    OS, ReportSection, SNAPSHOTS, STATEMENT_TEXTS, STATEMENTS, TABLESPACE_IO, TIME_MODEL, WAITS,
 };
-use super::{Layout, contains, head};
+use super::{Head, Layout, head};
 
 pub const HTML: Layout =
     Layout { name: "AWR report of an instance, HTML", recognises: is_html, read: read_html };
@@ -21,23 +21,43 @@ const OF_HEAD: &[&ReportSection] = &[&IDENTITY, &HOST, &SNAPSHOTS, &MEMORY, &STA
 const SECTIONS: &[&ReportSection] =
     &[&TIME_MODEL, &OS, &WAITS, &ACTIVITY, &FUNCTION_IO, &TABLESPACE_IO, &ADVICE, &STATEMENTS];
 
-fn is_html(head: &str) -> bool {
-    contains(head, "<title>AWR Report for DB:")
+/// First lines of a report, of an instance and of a pluggable database.
+const FIRSTS: [&str; 2] = ["WORKLOAD REPOSITORY report for", "WORKLOAD REPOSITORY PDB report"];
+
+fn is_html(head: &Head) -> bool {
+    head.contains("<title>awr report for") || is_named(head) && head.is_html()
 }
 
-fn is_text(head: &str) -> bool {
-    contains(head, "WORKLOAD REPOSITORY report for") && !contains(head, "<html")
+fn is_text(head: &Head) -> bool {
+    is_named(head) && !head.is_html()
+}
+
+fn is_named(head: &Head) -> bool {
+    let is_of_cluster = head.contains("report (rac");
+    !is_of_cluster && (head.contains("workload repository report for") || is_of_container(head))
+}
+
+/// Whether it is a report of a pluggable database.
+pub fn is_of_container(head: &Head) -> bool {
+    head.contains("workload repository pdb report")
 }
 
 fn read_html(source: &Source<'_>) -> Result<Report, ImportError> {
-    let sections = || OF_HEAD.iter().chain(SECTIONS).chain(&[&IO_PROFILE]);
-    let tables =
-        html::tables(source.text, |summary| sections().any(|section| section.is_html(summary)));
+    super::check_single(source.text)?;
+    let sections = || OF_HEAD.iter().chain(SECTIONS).chain(&[&IO_PROFILE, &FILE_IO]);
+    // A pluggable database is named in a table before that of snapshots.
+    let mut is_before = true;
+    let tables = html::tables(source.text, |summary| {
+        let is_wanted = is_before || sections().any(|section| section.is_html(summary));
+        is_before &= !SNAPSHOTS.is_html(summary);
+        is_wanted
+    });
     let facts = Facts { tables, numbers: Numbers::of(source.text)? };
     read(source, &facts, Kind::AwrHtml)
 }
 
 fn read_text(source: &Source<'_>) -> Result<Report, ImportError> {
+    let source = &Source { text: super::only(source.text, &FIRSTS)?, ..*source };
     let tables = text::tables(source.text, is_wanted);
     let facts = Facts { tables, numbers: Numbers::of(source.text)? };
     read(source, &facts, Kind::AwrText)
@@ -45,14 +65,14 @@ fn read_text(source: &Source<'_>) -> Result<Report, ImportError> {
 
 /// Returns whether a section of a text report is read.
 pub fn is_wanted(name: &str) -> bool {
-    let mut sections = SECTIONS.iter().chain(&[&BACKGROUND_WAITS]);
+    let mut sections = SECTIONS.iter().chain(&[&BACKGROUND_WAITS, &FILE_IO]);
     sections.any(|section| section.is_text(name))
 }
 
 /// Reads the sections that AWR and Statspack have in common.
 pub fn read(source: &Source<'_>, facts: &Facts<'_>, kind: Kind) -> Result<Report, ImportError> {
-    let (database, mut interval) = head::identity(facts, source);
-    head::snapshots(facts, source, &mut interval)?;
+    let (mut database, mut interval) = head::identity(facts, source);
+    let snapshots = head::Snapshots::of(facts, source)?;
     let mut notes = Vec::new();
     facts.processors(&mut interval);
     let is_complete = is_complete(source.text);
@@ -60,14 +80,34 @@ pub fn read(source: &Source<'_>, facts: &Facts<'_>, kind: Kind) -> Result<Report
     let seconds = activity.as_ref().and_then(|activity| activity.seconds);
     if let Some(activity) = &activity {
         activity.fill(&mut interval);
+        if activity.is_empty() {
+            notes.push("no number of its instance activity can be read".to_owned());
+        }
     }
-    if let Some(seconds) = length(&interval, seconds, is_complete, &mut notes) {
+    let seconds = snapshots.length(seconds, is_complete, &mut notes);
+    snapshots.fill(&mut interval, seconds, &mut notes)?;
+    if let Some(seconds) = seconds {
         interval.totals.set("elapsed_ns", seconds * SECOND);
         facts.functions(&mut interval, seconds, kind == Kind::Statspack);
         if is_complete {
             facts.classes(&mut interval);
             without_requests(facts, &mut interval, seconds, &mut notes);
         }
+    }
+    if is_of_container(source.head) && database.container.is_none() {
+        database.container = Some(Container::default());
+    }
+    if let Some(container) = &database.container {
+        notes.push(of_container(container, &mut interval));
+        let has_writes = seconds.is_some_and(|seconds| facts.written_files(&mut interval, seconds));
+        notes.push(if has_writes {
+            "its writes are those of its files, rounded to 0.1 a second: redo is not among them"
+                .to_owned()
+        } else {
+            "its writes are those of its sessions: those of database writers and redo are not \
+             among them"
+                .to_owned()
+        });
     }
     interval.advice = facts.advice();
     interval.statements = facts.statements(&STATEMENTS, source);
@@ -83,30 +123,17 @@ pub fn read(source: &Source<'_>, facts: &Facts<'_>, kind: Kind) -> Result<Report
     Ok(Report { kind, database, intervals: vec![interval], sections, notes })
 }
 
-/// Returns the exact length; without it, the length by the clock if the report is complete.
-fn length(
-    interval: &Interval,
-    seconds: Option<f64>,
-    is_complete: bool,
-    notes: &mut Vec<String>,
-) -> Option<f64> {
-    const DIFFERS: f64 = 0.02;
-    let by_clock = (interval.end_s - interval.begin_s) as f64;
-    match seconds {
-        Some(seconds) => {
-            if (seconds - by_clock).abs() > (DIFFERS * by_clock).max(60.0) {
-                notes.push(format!(
-                    "its rates are of {seconds:.0} s, its snapshots {by_clock:.0} s apart"
-                ));
-            }
-            Some(seconds)
-        }
-        None if is_complete => {
-            notes.push("its length is that of the snapshots' times".to_owned());
-            Some(by_clock)
-        }
-        None => None,
+/// Removes what is of the whole database or its host. Returns a note on it.
+fn of_container(container: &Container, interval: &mut Interval) -> String {
+    for column in ["host_busy_ns", "host_idle_ns", "background_cpu_ns", "redo_writes"] {
+        interval.totals.remove(column);
     }
+    let name = if container.name.is_empty() { "" } else { " " };
+    format!(
+        "it is of the pluggable database{name}{}: the load of the host and of background \
+         processes is unknown",
+        container.name
+    )
 }
 
 /// Substitutes for the total requests in releases that do not count them.

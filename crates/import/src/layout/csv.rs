@@ -10,12 +10,13 @@ use blockstone_base::units::counted;
 use crate::report::{Database, Instance, Interval, Kind, Report};
 use crate::{ImportError, Source, time};
 
-use super::Layout;
 use super::facts::SECOND;
+use super::{Head, Layout};
 
 pub const CSV: Layout = Layout { name: "CSV of loads", recognises: is_it, read };
 
-fn is_it(head: &str) -> bool {
+fn is_it(head: &Head) -> bool {
+    let head = head.text.as_str();
     let is_data = |line: &&str| !line.trim().is_empty() && !line.starts_with('#');
     let head = head.lines().find(is_data).unwrap_or_default();
     let Ok(mut records) = csv::records(head, Dialect::Loose) else { return false };

@@ -1,13 +1,15 @@
 //! Facts from the tables of a report, regardless of its layout.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Section;
 use crate::number::{Numbers, significant};
 use crate::report::Interval;
 use crate::table::{Table, cell};
 
-use super::sections::{ACTIVITY, BACKGROUND_WAITS, OS, ReportSection, TIME_MODEL, WAITS};
+use super::sections::{
+    ACTIVITY, BACKGROUND_WAITS, KEY_ACTIVITY, OS, ReportSection, TIME_MODEL, WAITS,
+};
 
 /// Nanoseconds in a second, and in the hundredth of a second used by processor statistics.
 pub const SECOND: f64 = 1e9;
@@ -73,9 +75,12 @@ impl<'a> Facts<'a> {
         })
     }
 
+    /// Returns the statistics of all tables that have them. Key statistics alone are only a part.
     pub fn activity(&self) -> Option<Activity> {
-        let mut tables = self.of(&ACTIVITY).filter(|table| table.has(&["Total", "per Second"]));
-        Some(Activity::of(tables.next()?, self.numbers))
+        let tables = self.of(&ACTIVITY).filter(|table| table.has(&["Total", "per Second"]));
+        let tables: Vec<&Table<'_>> = tables.collect();
+        let is_part = tables.iter().all(|table| KEY_ACTIVITY.is(table));
+        (!is_part).then(|| Activity::of(&tables, self.numbers))
     }
 
     /// Sets the times of the database and of the host's processors, and the number of processors.
@@ -151,14 +156,26 @@ pub struct Activity {
     name_width: Option<usize>,
     /// Exact length of the interval.
     pub seconds: Option<f64>,
+    /// Total and rate that give this length, by the number of their digits.
+    best: (usize, f64),
 }
 
 impl Activity {
-    pub fn of(table: &Table<'_>, numbers: Numbers) -> Self {
+    pub fn of(tables: &[&Table<'_>], numbers: Numbers) -> Self {
+        let mut activity = Self::default();
+        // Names that are identical after being cut, and those with two totals.
+        let mut unclear = BTreeSet::new();
+        for table in tables {
+            activity.name_width = activity.name_width.or(table.name_width);
+            activity.add(table, numbers, &mut unclear);
+        }
+        activity.totals.retain(|name, _| !unclear.contains(name));
+        activity
+    }
+
+    fn add(&mut self, table: &Table<'_>, numbers: Numbers, unclear: &mut BTreeSet<String>) {
         let (total, per_s) = (table.column(&["Total"]), table.column(&["per Second"]));
-        let mut activity = Self { name_width: table.name_width, ..Self::default() };
-        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
-        let mut best = (0, 0.0);
+        let mut seen: BTreeSet<&str> = BTreeSet::new();
         let mut name_before = None;
         for row in &table.rows {
             let (name, printed) = (cell(row, Some(0)), cell(row, total));
@@ -170,22 +187,32 @@ impl Activity {
             }
             let before = name_before.take();
             let name = if name.is_empty() { before.unwrap_or_default() } else { name };
-            *seen.entry(name).or_default() += 1;
+            if !seen.insert(name) {
+                unclear.insert(name.to_owned());
+            }
             let Some(value) = numbers.count(printed).filter(|_| !name.is_empty()) else { continue };
-            activity.totals.insert(name.to_owned(), value);
+            if self
+                .totals
+                .insert(name.to_owned(), value)
+                .is_some_and(|known| (known - value).abs() > 0.0)
+            {
+                unclear.insert(name.to_owned());
+            }
             let rate = cell(row, per_s);
             let digits = significant(printed).min(significant(rate));
             if let Some(per_s) = numbers.count(rate).filter(|rate| *rate > 0.0)
-                && (digits, per_s) > best
+                && (digits, per_s) > self.best
                 && digits >= DIGITS_MIN
             {
-                best = (digits, per_s);
-                activity.seconds = Some(value / per_s);
+                self.best = (digits, per_s);
+                self.seconds = Some(value / per_s);
             }
         }
-        // Drops names that are identical after being cut.
-        activity.totals.retain(|name, _| seen.get(name.as_str()) == Some(&1));
-        activity
+    }
+
+    /// Whether no number of it could be read.
+    pub fn is_empty(&self) -> bool {
+        self.totals.is_empty()
     }
 
     pub fn get(&self, name: &str) -> Option<f64> {

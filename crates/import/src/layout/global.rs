@@ -4,14 +4,15 @@
 use std::collections::BTreeMap;
 
 use crate::number::Numbers;
-use crate::report::{Database, Instance, Interval, Kind, Report};
+use crate::report::{Container, Database, Instance, Interval, Kind, Report};
 use crate::table::{Table, cell};
 use crate::{ImportError, Section, Source, html, text, time};
 
-use super::awr::is_complete;
+use super::awr::{is_complete, is_of_container};
 use super::facts::{Activity, Facts, MIB, SECOND};
+use super::head::{higher, place};
 use super::sections::{GLOBAL_STATEMENTS, begins};
-use super::{Layout, contains};
+use super::{Head, Layout};
 
 pub const HTML: Layout =
     Layout { name: "AWR report of a cluster, HTML", recognises: is_html, read: read_html };
@@ -45,12 +46,17 @@ const ALL: [(&str, &str); 11] = [
     STATEMENTS,
 ];
 
-fn is_html(head: &str) -> bool {
-    contains(head, "<title>AWR RAC Report for DB:")
+fn is_html(head: &Head) -> bool {
+    head.contains("<title>awr rac report for") || is_named(head) && head.is_html()
 }
 
-fn is_text(head: &str) -> bool {
-    contains(head, "WORKLOAD REPOSITORY REPORT (RAC)") && !contains(head, "<html")
+fn is_text(head: &Head) -> bool {
+    is_named(head) && !head.is_html()
+}
+
+fn is_named(head: &Head) -> bool {
+    head.contains("workload repository report (rac")
+        || head.contains("workload repository pdb report (rac")
 }
 
 fn is_wanted(name: &str) -> bool {
@@ -58,6 +64,7 @@ fn is_wanted(name: &str) -> bool {
 }
 
 fn read_html(source: &Source<'_>) -> Result<Report, ImportError> {
+    super::check_single(source.text)?;
     read(source, html::tables(source.text, is_wanted), Kind::AwrGlobalHtml)
 }
 
@@ -65,6 +72,8 @@ fn read_html(source: &Source<'_>) -> Result<Report, ImportError> {
 /// take several lines each, and are left out.
 fn read_text(source: &Source<'_>) -> Result<Report, ImportError> {
     let wanted = |name: &str| is_wanted(name) && !begins(name, STATEMENTS.1);
+    let firsts = ["WORKLOAD REPOSITORY REPORT (RAC", "WORKLOAD REPOSITORY PDB REPORT (RAC"];
+    let source = &Source { text: super::only(source.text, &firsts)?, ..*source };
     let mut tables = text::tables(source.text, wanted);
     for table in &mut tables {
         if table.has(&["I#", "Begin Snap Time", "End Snap Time"]) {
@@ -87,15 +96,20 @@ fn read_text(source: &Source<'_>) -> Result<Report, ImportError> {
 
 fn read(source: &Source<'_>, tables: Vec<Table<'_>>, kind: Kind) -> Result<Report, ImportError> {
     let global = Global { facts: Facts { tables, numbers: Numbers::of(source.text)? } };
-    let (database, mut interval, instances) = global.identity(source)?;
+    let (database, mut interval, instances, times) = global.identity(source)?;
     let activity = global.activity();
     let mut notes = Vec::new();
+    let seconds = activity.as_ref().and_then(|activity| activity.seconds);
+    place(&mut interval, times, seconds, &mut notes).ok_or_else(|| ImportError::Damaged {
+        line: 1,
+        what: "the time of a snapshot is not readable".to_owned(),
+    })?;
     if let Some(activity) = &activity {
         activity.fill(&mut interval);
         interval.totals.set("elapsed_ns", activity.seconds.map(|seconds| seconds * SECOND));
     }
     global.processors(&mut interval, &instances);
-    if let Some(seconds) = activity.and_then(|activity| activity.seconds) {
+    if let Some(seconds) = seconds {
         global.functions(&mut interval, seconds);
     }
     interval.statements = global.facts.statements(&GLOBAL_STATEMENTS, source);
@@ -116,6 +130,8 @@ struct Global<'a> {
 
 /// Instance numbers with their hosts.
 type Instances = BTreeMap<u32, String>;
+/// Begin and end of the interval.
+type Times = (Option<i64>, Option<i64>);
 
 impl<'a> Global<'a> {
     fn tables<'s>(&'s self, section: (&'s str, &'s str)) -> impl Iterator<Item = &'s Table<'a>> {
@@ -131,7 +147,7 @@ impl<'a> Global<'a> {
     fn identity(
         &self,
         source: &Source<'_>,
-    ) -> Result<(Database, Interval, Instances), ImportError> {
+    ) -> Result<(Database, Interval, Instances, Times), ImportError> {
         let damaged = |what: &str| ImportError::Damaged { line: 1, what: what.to_owned() };
         let mut database = Database::default();
         let mut interval = Interval::default();
@@ -141,6 +157,10 @@ impl<'a> Global<'a> {
             text("Name").clone_into(&mut database.name);
             database.id = text("Id").parse().ok();
             database.cluster = Some(text("RAC").eq_ignore_ascii_case("YES"));
+            database.container = is_of_container(source.head).then(|| Container {
+                name: text("Container Name").to_owned(),
+                id: text("Container DB Id").parse().ok(),
+            });
             let snapshots = (text("Begin").parse(), text("End").parse());
             interval.snapshots =
                 if let (Ok(begin), Ok(end)) = snapshots { Some((begin, end)) } else { None };
@@ -148,17 +168,14 @@ impl<'a> Global<'a> {
         let table = self.tables(INSTANCES).next();
         let table = table.ok_or_else(|| damaged("its table of instances is missing"))?;
         let mut instances = Instances::new();
-        let mut times: Option<(i64, i64)> = None;
+        let (mut begins, mut ends) = (Vec::new(), Vec::new());
         let mut hosts = Vec::new();
         for row in &table.rows {
             let text = |name: &str| cell(row, table.column(&[name]));
             let Ok(number) = text("I#").parse() else { continue };
             let at = |name| time::snapshot(text(name));
-            let (Some(begin), Some(end)) = (at("Begin Snap Time"), at("End Snap Time")) else {
-                return Err(damaged("the time of a snapshot is not readable"));
-            };
-            let (first, last) = times.unwrap_or((begin, end));
-            times = Some((first.min(begin), last.max(end)));
+            begins.push(at("Begin Snap Time"));
+            ends.push(at("End Snap Time"));
             database.release.get_or_insert_with(|| text("Release").to_owned());
             let host = source.host(text("Host"));
             if !hosts.contains(&host) {
@@ -166,21 +183,26 @@ impl<'a> Global<'a> {
             }
             instances.insert(number, host);
         }
-        let times = times.filter(|(begin, end)| begin < end);
-        (interval.begin_s, interval.end_s) =
-            times.ok_or_else(|| damaged("there is no begin and end of the interval in it"))?;
+        // Unknown if it is unknown for an instance.
+        let all = |times: Vec<Option<i64>>| times.into_iter().collect::<Option<Vec<i64>>>();
+        let begin = all(begins).and_then(|times| times.into_iter().min());
+        let end = all(ends).and_then(|times| times.into_iter().max());
+        let is_backwards = begin.zip(end).is_some_and(|(begin, end)| begin >= end);
+        if instances.is_empty() || is_backwards {
+            return Err(damaged("there is no begin and end of the interval in it"));
+        }
         // For a cluster with one instance, the interval is that of the instance.
         let number = match instances.keys().collect::<Vec<_>>()[..] {
             [number] => Some(*number),
             _ => None,
         };
         interval.instance = Instance { number, name: String::new(), host: hosts.join("+") };
-        Ok((database, interval, instances))
+        Ok((database, interval, instances, (begin, end)))
     }
 
     fn activity(&self) -> Option<Activity> {
         let mut tables = self.tables(ACTIVITY).filter(|table| table.has(&["Total", "per Second"]));
-        Some(Activity::of(tables.next()?, self.facts.numbers))
+        Some(Activity::of(&[tables.next()?], self.facts.numbers))
     }
 
     /// Sum of a column over instances; `None` if the value of any of them is unknown.
@@ -223,12 +245,15 @@ impl<'a> Global<'a> {
         let memory = self.sum(OS, &["MB", "Memory (M)"], &hosts);
         totals.set("host_memory_bytes", memory.map(|mib| mib * MIB));
         // The columns of begin and end, in the order of the headings above them.
-        let end = |section, index: usize| {
+        let level = |section, index: usize| {
             let table = self.tables(section).next()?;
-            self.sum_at(table, *table.columns("End").get(index)?, &all)
+            let end = *table.columns("End").get(index)?;
+            // Its heading may have a second line, in which the level is named.
+            let begin = self.sum_at(table, end.checked_sub(1)?, &all);
+            higher(begin, self.sum_at(table, end, &all))
         };
-        totals.set("sessions", end(SESSIONS, 0));
-        totals.set("private_memory_bytes", end(PGA, 2).map(|mib| mib * MIB));
+        totals.set("sessions", level(SESSIONS, 0));
+        totals.set("private_memory_bytes", level(PGA, 2).map(|mib| mib * MIB));
     }
 
     /// Sum of the waits of all classes.

@@ -5,7 +5,7 @@ use crate::report::{Advice, Interval};
 use crate::table::{Table, cell};
 
 use super::facts::{Facts, MIB};
-use super::sections::{ADVICE, FUNCTION_IO, IO_PROFILE, TABLESPACE_IO};
+use super::sections::{ADVICE, FILE_IO, FUNCTION_IO, IO_PROFILE, TABLESPACE_IO};
 
 /// Columns of a function: its name, then data, requests and data per second for reads and for
 /// writes.
@@ -71,6 +71,23 @@ impl Facts<'_> {
             interval.totals.set("function_write_ios", requests(5));
             interval.totals.set("function_write_bytes", bytes(4));
         }
+    }
+
+    /// Sets the writes to the files of a pluggable database: its statistics do not count those of
+    /// database writers.
+    pub fn written_files(&self, interval: &mut Interval, seconds: f64) -> bool {
+        let is_table = |table: &&Table<'_>| table.head.len() >= COLUMNS_OF_FUNCTION;
+        let mut rows = self.of(&FILE_IO).filter(is_table).flat_map(|table| &table.rows);
+        let is_total = |row: &&Vec<_>| cell(row, Some(0)).eq_ignore_ascii_case("TOTAL:");
+        let Some(row) = rows.find(is_total) else { return false };
+        let column = |index| cell(row, Some(index));
+        let requests = self.numbers.count(column(5)).map(|rate| rate * seconds);
+        interval.totals.remove("write_ios");
+        interval.totals.remove("write_bytes");
+        interval.totals.set("write_ios", requests);
+        let bytes = self.function_bytes(column(4), column(6), seconds);
+        interval.totals.set("write_bytes", bytes);
+        requests.is_some()
     }
 
     /// Computes bytes from the data or from the data per second, whichever has more digits.

@@ -8,8 +8,8 @@ use crate::report::{Database, Instance, Interval, Kind, Report};
 use crate::table::{Table, cell};
 use crate::{ImportError, Section, Source, text, time};
 
-use super::Layout;
 use super::facts::{GIB, MIB, SECOND};
+use super::{Head, Layout};
 
 pub const MINER: Layout = Layout { name: "AWR-Miner", recognises: is_it, read };
 
@@ -44,8 +44,8 @@ const MAXIMA: [(&str, &str, f64); 4] = [
     ("write_mb_s_max", "most_write_bytes", MIB),
 ];
 
-fn is_it(head: &str) -> bool {
-    head.contains("~~BEGIN-OS-INFORMATION~~") || head.contains("~~BEGIN-MAIN-METRICS~~")
+fn is_it(head: &Head) -> bool {
+    head.contains("~~begin-os-information~~") || head.contains("~~begin-main-metrics~~")
 }
 
 fn read(source: &Source<'_>) -> Result<Report, ImportError> {
@@ -110,6 +110,7 @@ impl Miner<'_> {
             id: text("DBID").and_then(|it| it.parse().ok()).or(id),
             release: text("VERSION"),
             cluster: instances.map(|count| count > 1),
+            container: None,
         }
     }
 

@@ -35,17 +35,33 @@ pub const WAITS: ReportSection = section(
     &["This table displays foreground wait class statistics"],
     &["Foreground Wait Class", "Foreground Wait Events", "Wait Class", "Wait Events"],
 );
+/// The part of [`ACTIVITY`] that is complete only with another.
+pub const KEY_ACTIVITY: ReportSection = section(
+    "key instance activity",
+    &["This table displays Key Instance activity statistics"],
+    &["Key Instance Activity Stats"],
+);
 pub const BACKGROUND_WAITS: ReportSection =
     section("waits of background processes", &[], &["Background Wait Events"]);
+/// In 11.2.0.4 and 12.1.0.1 it is two tables; later on, key statistics are in both.
 pub const ACTIVITY: ReportSection = section(
     "instance activity",
-    &["This table displays Instance activity statistics"],
-    &["Instance Activity Stats"],
+    &[
+        "This table displays Instance activity statistics",
+        "This table displays Key Instance activity statistics",
+        "This table displays non-key Instance activity statistics",
+    ],
+    &["Instance Activity Stats", "Key Instance Activity Stats", "Other Instance Activity Stats"],
 );
 pub const FUNCTION_IO: ReportSection = section(
     "I/O by function",
     &["This table displays the IO Statistics for different functions"],
     &["IOStat by Function summary", "IO Stat by Function - summary"],
+);
+pub const FILE_IO: ReportSection = section(
+    "I/O by type of file",
+    &["This table displays IO Statistics for different file types"],
+    &["IOStat by Filetype summary"],
 );
 pub const TABLESPACE_IO: ReportSection = section(
     "I/O by tablespace",

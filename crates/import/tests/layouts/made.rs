@@ -65,18 +65,34 @@ pub const FUNCTIONS: &[[&str; 7]] = &[
     ["LGWR", "0M", "0.00", "0M", "1.4G", "50.00", ".390625"],
 ];
 
-/// The decimal separator.
-#[derive(Clone, Copy, PartialEq)]
+/// The separators of numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Locale {
     Point,
     Comma,
+    /// A decimal comma, and this between groups.
+    Groups(char),
+    /// A decimal point, and this between groups.
+    PointGroups(char),
 }
+
+pub const LOCALES: [Locale; 8] = [
+    Locale::Point,
+    Locale::Comma,
+    Locale::Groups(' '),
+    Locale::Groups('\u{a0}'),
+    Locale::Groups('\u{202f}'),
+    Locale::Groups('\''),
+    Locale::Groups('\u{fffd}'),
+    Locale::PointGroups('\''),
+];
 
 impl Locale {
     pub fn apply(self, text: &str) -> String {
         let swap = |character| match (self, character) {
-            (Self::Comma, '.') => ',',
+            (Self::Comma | Self::Groups(_), '.') => ',',
             (Self::Comma, ',') => '.',
+            (Self::Groups(group) | Self::PointGroups(group), ',') => group,
             (_, other) => other,
         };
         text.chars().map(swap).collect()
@@ -89,6 +105,12 @@ pub fn activity_rows<'a>(head: &[&'a str]) -> Vec<Vec<&'a str>> {
     rows
 }
 
+/// Whether a statistic is one of those that 11.2.0.4 prints in a table of their own, and later
+/// releases twice.
+pub fn is_key(statistic: &str) -> bool {
+    ["physical reads", "redo size", "session logical reads", "user commits"].contains(&statistic)
+}
+
 /// A table with columns of fixed width: the first left-aligned, the others right-aligned; names
 /// that are too long are cut.
 fn columns(widths: &[usize], heads: &[&[&str]], rows: &[Vec<&str>], locale: Locale) -> String {
@@ -98,7 +120,7 @@ fn columns(widths: &[usize], heads: &[&[&str]], rows: &[Vec<&str>], locale: Loca
             let is_number =
                 cell.bytes().all(|byte| byte.is_ascii_digit() || b".,MGK".contains(&byte));
             let cell = if is_number { locale.apply(cell) } else { (*cell).to_owned() };
-            let cell = &cell[..cell.len().min(*width)];
+            let cell: String = cell.chars().take(*width).collect();
             line += if index == 0 { "" } else { " " };
             line += &if index == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") };
         }
@@ -227,7 +249,6 @@ fn text_sections(is_statspack: bool, release: u32, locale: Locale) -> String {
         |row: &&Vec<&str>| has_totals || !(row[0].contains("total") || row[0].contains(" IO "));
     let rows: Vec<Vec<&str>> = activity_rows(&["Statistic"]).into_iter().skip(1).collect();
     let rows: Vec<Vec<&str>> = rows.iter().filter(known).cloned().collect();
-    let (first, second) = rows.split_at(rows.len() / 2);
     let page = |rows: &[Vec<&str>]| {
         columns(
             &[32, 18, 14, 13],
@@ -236,7 +257,17 @@ fn text_sections(is_statspack: bool, release: u32, locale: Locale) -> String {
             locale,
         )
     };
-    text += &section("Instance Activity Stats", &[page(first), page(second)]);
+    let (key, other): (Vec<_>, Vec<_>) = rows.iter().cloned().partition(|row| is_key(row[0]));
+    let rest = if !is_statspack && release == 11 { &other } else { &rows };
+    let (first, second) = rest.split_at(rest.len() / 2);
+    if !is_statspack && release >= 11 {
+        text += &section("Key Instance Activity Stats", &[page(&key)]);
+    }
+    let heading = match release {
+        11 if !is_statspack => "Other Instance Activity Stats",
+        _ => "Instance Activity Stats",
+    };
+    text += &section(heading, &[page(first), page(second)]);
     if release >= 11 {
         let is_read = |row: &&[&str; 7]| !is_statspack || row[0] != "DBWR";
         let rows: Vec<Vec<&str>> =
@@ -327,9 +358,9 @@ secret-host      Linux x86 64-bit                    8     4       2      16.00
     let memory = if major >= 11 { locale.apply(MEMORY) } else { String::new() };
     let sections = text_sections(false, major, locale);
     format!(
-        "\nWORKLOAD REPOSITORY report for\n{identity}{}{SNAPSHOTS}{memory}{sections}\
-         End of Report\n",
-        locale.apply(host)
+        "\nWORKLOAD REPOSITORY report for\n{identity}{}{}{memory}{sections}End of Report\n",
+        locale.apply(host),
+        locale.apply(SNAPSHOTS)
     )
 }
 
@@ -361,7 +392,8 @@ Host Name             Platform                CPUs Cores Sockets   Memory (G)
     let memory = if major >= 11 { locale.apply(MEMORY) } else { String::new() };
     let sections = text_sections(true, major, locale);
     format!(
-        "\nSTATSPACK report for\n{identity}{SNAPSHOTS}{memory}{sections}End of Report ( sp.txt )\n"
+        "\nSTATSPACK report for\n{identity}{}{memory}{sections}End of Report ( sp.txt )\n",
+        locale.apply(SNAPSHOTS)
     )
 }
 

@@ -10,7 +10,7 @@ use blockstone_base::hint::Hint as _;
 use std::fmt::Write as _;
 
 use blockstone_import::{ImportError, Interval, Kind, Names, Report, read, series};
-use made::{CSV, Locale, TRUTH};
+use made::{CSV, LOCALES, Locale, TRUTH};
 
 const HIDDEN: Names<'_> = Names::Hidden { salt: b"salt" };
 
@@ -56,9 +56,15 @@ fn versions(locale: Locale) -> Vec<(String, String, &'static [&'static str])> {
         "write_ios",
     ];
     let mut all = Vec::new();
-    for release in
-        ["10.2.0.5.0", "11.2.0.4.0", "12.1.0.2.0", "12.2.0.1.0", "19.0.0.0.0", "21.0.0.0.0"]
-    {
+    for release in [
+        "10.2.0.5.0",
+        "11.2.0.4.0",
+        "12.1.0.2.0",
+        "12.2.0.1.0",
+        "19.0.0.0.0",
+        "21.0.0.0.0",
+        "23.0.0.0.0",
+    ] {
         // Columns that are not read from the HTML of 10.2.
         const HTML_10: &[&str] = &[
             "function_read_ios",
@@ -103,8 +109,9 @@ fn only(report: &Report) -> &Interval {
 
 #[test]
 fn every_version_says_the_same_in_either_number_format() {
-    for locale in [Locale::Point, Locale::Comma] {
+    for locale in LOCALES {
         for (name, text, lacks) in versions(locale) {
+            let name = format!("{name} {locale:?}");
             let report = read_one(&text);
             let interval = only(&report);
             assert_eq!(report.database.name, "SALES", "{name}");
@@ -250,6 +257,12 @@ fn reports_without_a_load_are_refused_by_what_they_are() {
         ("<html><title>ASH Report</title><h1>ASH Report For SALES/sales1", "a report of sampled"),
         ("          ADDM Report for Task 'TASK_1'\n", "a list of findings"),
         ("SQL Monitoring Report\n\nSQL Text\n", "the monitoring of one statement"),
+        ("<html><title>AWR SQL Report for DB: A, Inst: a", "a report of one statement"),
+        ("WORKLOAD REPOSITORY SQL Report\n\nSnapshot Period Summary", "a report of one statement"),
+        ("WORKLOAD REPOSITORY COMPARE PERIOD REPORT (RAC)\n", "a comparison of two periods"),
+        ("\nSTATSPACK SQL report for Old Hash Value: 1", "a report of one statement"),
+        ("AWR INFO Report\n", "a report on the space"),
+        ("<html><body><report db_version=\"19.0.0.0.0\" cpu_cores=\"4\">", "an active report"),
     ] {
         let error = read("hint", text, HIDDEN).unwrap_err();
         assert!(error.told().starts_with(kind), "{error}");
@@ -257,10 +270,160 @@ fn reports_without_a_load_are_refused_by_what_they_are() {
         assert!(blockstone_import::recognises(text));
     }
     assert_eq!(read("hint", "hello\n", HIDDEN).unwrap_err(), ImportError::Unknown);
-    let both =
-        made::awr_text("11.2.0.4.0", Locale::Point) + &made::awr_text("11.2.0.4.0", Locale::Comma);
-    let error = read("hint", &both, HIDDEN).unwrap_err().told();
+    let [point, comma] =
+        [Locale::Point, Locale::Comma].map(|locale| made::awr_text("11.2.0.4.0", locale));
+    let sections = comma.find("Time Model Statistics").unwrap();
+    let error = read("hint", &(point.clone() + &comma[sections..]), HIDDEN).unwrap_err().told();
     assert!(error.contains("decimal"), "{error}");
+    let html = made::awr_html("19.0.0.0.0", Locale::Point);
+    for several in
+        [point.repeat(2), html.repeat(2), made::statspack("19.0.0.0.0", Locale::Point).repeat(2)]
+    {
+        let error = read("hint", &several, HIDDEN).unwrap_err().told();
+        assert!(error.contains("it has 2 reports"), "{error}");
+    }
+}
+
+/// Prints a text like SQL*Plus: pages of so many lines, below a heading and an empty line.
+fn paged(text: &str, page: usize, width: usize) -> String {
+    let heading = format!("\nOUTPUT\n{}\n", "-".repeat(width));
+    let lines: Vec<&str> = text.lines().collect();
+    let pages = lines.chunks(page).map(|lines| heading.clone() + &lines.join("\n") + "\n");
+    "SQL> select output from table(...);\n".to_owned()
+        + &pages.collect::<String>()
+        + "\n9 rows selected.\n"
+}
+
+#[test]
+fn pages_of_a_spool_and_mails_change_nothing() {
+    for (name, text, _) in versions(Locale::Point) {
+        let whole = read_one(&text);
+        for page in [11, 14, 24, 51] {
+            let spooled = read_one(&paged(&text, page, 80));
+            assert_eq!(only(&spooled), only(&whole), "{name}: {page} lines");
+            assert_eq!(spooled.database, whole.database, "{name}: {page} lines");
+        }
+        let escaped = text.replace('=', "=3D").replace("  ", " =\n =20");
+        let mail = format!("Content-Transfer-Encoding: quoted-printable\n\n{escaped}");
+        if text.contains("<table") {
+            let mailed = read_one(&mail.replace("=20", ""));
+            assert_eq!(only(&mailed).totals, only(&whole).totals, "{name}");
+        }
+    }
+    let text = made::awr_text("19.0.0.0.0", Locale::Point);
+    let mailed = read_one(&text.replace("   ", "=20=\n =20"));
+    assert_eq!(only(&mailed), only(&read_one(&text)));
+}
+
+#[test]
+fn a_date_that_cannot_be_read_leaves_the_rates() {
+    let html = made::awr_html("19.0.0.0.0", Locale::Point);
+    let text = made::awr_text("11.2.0.4.0", Locale::Point);
+    for (whole, is_date) in [(&html, "14-May-24 "), (&text, "14-May-24 ")] {
+        let truth = read_one(whole);
+        for (date, is_known) in
+            [("14-MEI -24 ", true), ("14-5月 -24 ", true), ("14-???-24 ", false)]
+        {
+            let report = read_one(&whole.replace(is_date, date));
+            let interval = only(&report);
+            assert_eq!(interval.is_undated, !is_known, "{date}");
+            assert_eq!(interval.totals, only(&truth).totals, "{date}");
+            let times = if is_known { (1_715_680_800, 1_715_684_400) } else { (0, 3_600) };
+            assert_eq!((interval.begin_s, interval.end_s), times, "{date}");
+            let says = report.notes.iter().any(|note| note.contains("when it was is unknown"));
+            assert_eq!(says, !is_known, "{:?}", report.notes);
+        }
+        // One of both suffices.
+        let half = read_one(&whole.replacen(is_date, "14-???-24 ", 1));
+        assert_eq!((only(&half).begin_s, only(&half).end_s), (1_715_680_800, 1_715_684_400));
+    }
+    let undated = read_one(&html.replace("14-May-24 ", "? "));
+    let dated = read_one(&html);
+    let all = series(&[undated.clone(), undated.clone()]);
+    assert_eq!((all[0].intervals.len(), all[0].intervals[0].is_undated), (1, true));
+    assert!(all[0].notes[0].contains("cannot be put among others"), "{:?}", all[0].notes);
+    let all = series(&[undated, dated]);
+    assert_eq!((all[0].intervals.len(), all[0].intervals[0].is_undated), (1, false));
+    let torn = html.replace("14-May-24 ", "? ").replace("per Second", "per second?");
+    let report = read_one(&torn);
+    assert_eq!(only(&report).totals.get("elapsed_ns"), Some(3_600.6e9), "{:?}", report.notes);
+}
+
+#[test]
+fn a_level_is_the_higher_of_both_ends() {
+    let html = made::awr_html("19.0.0.0.0", Locale::Point).replace(">39<", ">121<").replace(
+        ">4,096.0</td><td align=\"right\" class='awrc'>4,096.0<",
+        ">5,120.0</td><td>4,096.0<",
+    );
+    let text = made::awr_text("19.0.0.0.0", Locale::Point)
+        .replace("      39 ", "     121 ")
+        .replace("     4,096.0      4,096.0", "     5,120.0      4,096.0");
+    for text in [html, text] {
+        let report = read_one(&text);
+        assert_eq!(only(&report).totals.get("sessions"), Some(121.0));
+        assert_eq!(only(&report).totals.get("shared_memory_bytes"), Some(5.0 * 1_073_741_824.0));
+    }
+    for text in [
+        made::global_html("19.0.0.0.0", Locale::Point).replace(">19<", ">50<"),
+        made::global_text("19.0.0.0.0", Locale::Point).replace("       19 ", "       50 "),
+    ] {
+        assert_eq!(only(&read_one(&text)).totals.get("sessions"), Some(100.0));
+    }
+}
+
+#[test]
+fn a_pluggable_database_is_apart_and_knows_nothing_of_the_whole() {
+    const HTML: &str = "<table summary=\"This table displays database instance information\">\
+        <tr><th>Container DB Id</th><th>Container Name</th><th>Open Time</th></tr>\
+        <tr><td>815</td><td>PDB1</td><td>01-May-24 08:01</td></tr></table>\n\
+        <table border=\"0\" class=\"tdiff\" summary=\"This table displays host information";
+    const FILES: &str = "<table \
+        summary=\"This table displays IO Statistics for different file types\">\
+        <tr><th>Filetype Name</th><th>Reads: Data</th><th>Reqs</th>\
+        <th>Data</th><th>Writes: Data</th><th>Reqs</th><th>Data</th><th>Small</th></tr>\
+        <tr><td>Data File</td><td>1G</td><td>1.00</td><td>1M</td><td>1.9G</td><td>11.90</td>\
+        <td>.554M</td><td></td></tr><tr><td>TOTAL:</td><td>1G</td><td>1.00</td><td>1M</td>\
+        <td>1.9G</td><td>12.00</td><td>.554M</td><td></td></tr></table><p />\nEnd of Report";
+    const TEXT: &str = "
+Container DB Id  Container Name       Open Time
+--------------- --------------- ---------------
+            815 PDB1            01-May-24 08:01
+
+Host Name        Platform ";
+    let cdb = made::awr_html("19.0.0.0.0", Locale::Point);
+    let in_html =
+        cdb.replace("REPOSITORY report for", "REPOSITORY PDB report (PDB snapshots)").replace(
+            "<table border=\"0\" class=\"tdiff\" summary=\"This table displays host information",
+            HTML,
+        );
+    let in_text = made::awr_text("19.0.0.0.0", Locale::Point)
+        .replace("REPOSITORY report for", "REPOSITORY PDB report (root snapshots)")
+        .replace("\nHost Name        Platform ", TEXT);
+    for text in [&in_html, &in_text] {
+        let report = read_one(text);
+        let container = report.database.container.as_ref().unwrap();
+        assert_eq!((container.name.as_str(), container.id), ("PDB1", Some(815)));
+        let totals = &only(&report).totals;
+        assert_eq!(totals.get("read_ios"), Some(720_072.0));
+        assert_eq!(totals.get("redo_bytes"), Some(3_600_360_000.0));
+        for column in ["host_busy_ns", "host_idle_ns", "background_cpu_ns", "redo_writes"] {
+            assert_eq!(totals.get(column), None, "{column}");
+        }
+        assert!(report.notes[0].contains("pluggable database PDB1"), "{:?}", report.notes);
+        let mut other = report.clone();
+        other.database.container.as_mut().unwrap().id = Some(816);
+        let all = series(&[report.clone(), read_one(&cdb), other]);
+        assert_eq!(all.len(), 3, "each is of its own");
+    }
+    assert_eq!(series(&[read_one(&in_html), read_one(&in_text)]).len(), 1);
+    // The statistics count the writes of sessions only.
+    let with_files = read_one(&in_html.replace("<p />\nEnd of Report", FILES));
+    let written = only(&with_files).totals.get("write_ios").unwrap();
+    assert!((written - 12.0 * 3_600.36).abs() < 1e-3, "{written}");
+    let written = only(&with_files).totals.get("write_bytes").unwrap();
+    assert!((written - 0.554 * 1_048_576.0 * 3_600.36).abs() < 1.0, "{written}");
+    let unnamed = cdb.replace("REPOSITORY report for", "REPOSITORY PDB report (PDB snapshots)");
+    assert_eq!(read_one(&unnamed).database.container.unwrap().name, "");
 }
 
 #[test]

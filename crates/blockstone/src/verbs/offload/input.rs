@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Result, anyhow, bail};
 use blockstone_base::text::shown;
 use blockstone_base::units::Bytes;
-use blockstone_import::{ImportError, Interval, Names};
+use blockstone_import::{HEAD_BYTES, ImportError, Interval, Names};
 use blockstone_offload::fit::Measured;
 use blockstone_offload::{Counters, Ledger, Unit, counters, of_statistics};
 
@@ -56,7 +56,7 @@ pub fn read(path: &Path, unit: Option<Unit>) -> Result<Read> {
 
 fn read_text(path: &Path, text: &str, unit: Option<Unit>) -> Result<Read> {
     let name = shown(path);
-    let head = &text[..text.floor_char_boundary(16 << 10)];
+    let head = &text[..text.floor_char_boundary(HEAD_BYTES)];
     if !blockstone_import::recognises(head) {
         let counters = counters::read(text, unit.unwrap_or(Unit::Bytes))
             .map_err(|error| with_hint_of(&error, format!("read {name}: {error}")))?;
@@ -65,7 +65,7 @@ fn read_text(path: &Path, text: &str, unit: Option<Unit>) -> Result<Read> {
     }
     let report = blockstone_import::read(&name, text, Names::Kept);
     let report = report.map_err(|error| match error {
-        ImportError::NoLoad { .. } => with_hint_of(&error, format!("read {name}: {error}")),
+        ImportError::Refused { .. } => with_hint_of(&error, format!("read {name}: {error}")),
         _ => anyhow!(Failure::new(
             format!("read {name}: {error}"),
             "name an AWR report or a CSV of counters"

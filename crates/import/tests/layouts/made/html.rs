@@ -1,6 +1,6 @@
 //! Reports as HTML.
 
-use super::{FUNCTIONS, Locale, activity_rows};
+use super::{FUNCTIONS, Locale, activity_rows, is_key};
 
 /// An HTML table with the separators of numbers swapped for the locale.
 fn html(summary: &str, rows: &[Vec<&str>], locale: Locale) -> String {
@@ -124,11 +124,22 @@ pub fn awr_html(release: &str, locale: Locale) -> String {
         ],
     );
     let activity = activity_rows(&["Statistic", "Total", "per Second", "per Trans"]);
-    text += &html(
-        "This table displays Instance activity statistics. For each instance",
-        &activity,
-        locale,
-    );
+    let of = |is_wanted: fn(&str) -> bool| {
+        let head = activity.iter().take(1);
+        let rows = activity.iter().skip(1).filter(|row| is_wanted(row[0]));
+        head.chain(rows).cloned().collect::<Vec<_>>()
+    };
+    let mut tables = vec![("Instance", of(|_| true))];
+    if major >= 11 {
+        tables.insert(0, ("Key Instance", of(is_key)));
+    }
+    if major == 11 {
+        tables[1] = ("non-key Instance", of(|statistic| !is_key(statistic)));
+    }
+    for (kind, rows) in tables {
+        let summary = format!("This table displays {kind} activity statistics. For each instance");
+        text += &html(&summary, &rows, locale);
+    }
     if major >= 11 {
         let mut rows = vec![vec![
             "Function Name",
