@@ -154,7 +154,7 @@ mod before {
 }
 
 /// Source of a recording that Blockstone did not measure.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Imported {
     /// Tool that took the measurements: `collectl`, `sar`, `iostat`.
     pub tool: String,
@@ -166,6 +166,32 @@ pub struct Imported {
     pub holds: String,
     /// Data that was left out, and assumptions made.
     pub notes: Vec<String>,
+    /// Databases whose own history was imported.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objects: Vec<ImportedObject>,
+}
+
+/// A database whose own history was imported.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ImportedObject {
+    /// Its name in the objects of series, before the instance.
+    pub name: String,
+    /// Reports that it was imported from: `awr`, `awr-global`, `statspack`, `awr-miner`, `csv`, or
+    /// several of them, such as `awr+statspack`.
+    pub kind: String,
+    /// Name of the pluggable database, if the reports are only of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<String>,
+    /// Whether the time of its interval is unknown: it begins in 1970.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undated: bool,
+}
+
+impl ImportedObject {
+    /// Whether a series is of this database: its objects are named `name/instance`.
+    pub fn is_of(&self, object: &str) -> bool {
+        object.strip_prefix(&self.name).is_some_and(|rest| rest.starts_with('/'))
+    }
 }
 
 impl Imported {

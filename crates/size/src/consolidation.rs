@@ -105,7 +105,8 @@ pub fn week(database: &Database, value: impl Fn(&Observation) -> Option<f64>) ->
     let mean = |load: &Observation| {
         Some(Mean { value: value(load)?, begin_s: load.begin_s, seconds: load.seconds })
     };
-    Week::of(database.snapshots.iter().filter_map(|it| mean(&it.load)))
+    let dated = database.snapshots.iter().filter(|it| !it.load.is_undated);
+    Week::of(dated.filter_map(|it| mean(&it.load)))
 }
 
 /// Returns the sum of several weeks. An hour that is unknown in one of them is the sum of the

@@ -223,7 +223,7 @@ fn mix_at(databases: &[Database], question: &Question, iops: f64) -> Option<(f64
 }
 
 fn admitted(database: &Database, question: &Question) -> Database {
-    let admits = |it: &&Snapshot| question.filter.admits(it.load.begin_s + it.load.seconds / 2.0);
+    let admits = |it: &&Snapshot| it.load.is_in(question.filter);
     let snapshots = database.snapshots.iter().filter(admits).cloned().collect();
     Database { snapshots, ..database.clone() }
 }
@@ -250,6 +250,7 @@ fn grown(
     let known = one
         .snapshots
         .iter()
+        .filter(|it| !it.load.is_undated)
         .filter_map(|it| Some((it.load.begin_s, (of(&it.load)?, it.load.seconds))));
     growth(&known.collect::<Vec<_>>())
 }

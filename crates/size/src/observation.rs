@@ -6,14 +6,23 @@ mod load;
 use blockstone_base::database::LOAD;
 use blockstone_figures::History;
 
+use crate::hours::{self, Filter};
+
 /// Load of one interval. Rates are means over the interval. Unknown values are `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observation {
     pub database: String,
     /// Empty for the whole cluster, or for a host.
     pub instance: String,
+    /// Kind of the report or tool: `awr`, `statspack`, `iostat`; `recording` for a recording of
+    /// Blockstone itself.
+    pub kind: String,
+    /// Name of the pluggable database, if it is of one.
+    pub container: Option<String>,
     /// Wall-clock time of the server, in seconds since 1970 as if it were UTC.
     pub begin_s: f64,
+    /// Whether this time is unknown.
+    pub is_undated: bool,
     /// Exact length.
     pub seconds: f64,
     pub reads_per_s: Option<f64>,
@@ -87,6 +96,26 @@ pub fn observations(
     devices: &[&str],
     name: &str,
 ) -> (Source, Vec<Observation>) {
+    let (source, mut found) = of_kind(history, spans_ns, devices, name);
+    let imported = history.imported();
+    for observation in &mut found {
+        imported.map_or("recording", |it| &it.tool).clone_into(&mut observation.kind);
+        let mut databases = imported.iter().flat_map(|it| &it.objects);
+        if let Some(database) = databases.find(|it| it.name == observation.database) {
+            observation.kind.clone_from(&database.kind);
+            observation.container.clone_from(&database.container);
+            observation.is_undated = database.undated;
+        }
+    }
+    (source, found)
+}
+
+fn of_kind(
+    history: &History,
+    spans_ns: &[(u64, u64)],
+    devices: &[&str],
+    name: &str,
+) -> (Source, Vec<Observation>) {
     if history.has(LOAD.probe) {
         return (Source::Load, load::observations(history));
     }
@@ -111,6 +140,17 @@ impl Observation {
     pub fn most_hardware_iops(&self, penalty: f64) -> Option<f64> {
         let most = self.most?;
         Some(most.reads_per_s? + penalty * most.writes_per_s?)
+    }
+
+    /// Returns when it began, by the clock of the server.
+    pub fn begin(&self) -> Option<String> {
+        (!self.is_undated).then(|| hours::clock(self.begin_s))
+    }
+
+    /// Whether its middle is in these hours. A time that is unknown is in none.
+    pub fn is_in(&self, filter: Filter) -> bool {
+        let is_known = || !self.is_undated && filter.admits(self.begin_s + self.seconds / 2.0);
+        filter == Filter::default() || is_known()
     }
 
     pub fn end_s(&self) -> f64 {
@@ -139,6 +179,7 @@ impl Observation {
     fn add(&mut self, other: &Self) {
         let end_s = self.end_s().max(other.end_s());
         self.begin_s = self.begin_s.min(other.begin_s);
+        self.is_undated |= other.is_undated;
         self.seconds = self.seconds.max(other.seconds).min(end_s - self.begin_s);
         self.ticks_ns.0 = self.ticks_ns.0.min(other.ticks_ns.0);
         self.ticks_ns.1 = self.ticks_ns.1.max(other.ticks_ns.1);

@@ -187,6 +187,7 @@ impl Import {
             file: names.join(", "),
             holds: last.format.holds.to_owned(),
             notes,
+            objects: Vec::new(),
         };
         let host = last.origin.host.clone();
         Ok(Self { source: Source::Files(parts), host, imported, contents })

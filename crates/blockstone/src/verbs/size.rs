@@ -264,6 +264,7 @@ fn observed(args: &SizeArgs, question: &Question, context: &Context) -> Result<O
             "--merge sizes them for the same storage"
         ));
     }
+    check_apart(&sources.observations, databases.len())?;
     let Some(need) = Need::of(&databases, question) else {
         let (why, hint) = nothing(&sources.observations, question);
         bail!(match hint {
@@ -275,6 +276,33 @@ fn observed(args: &SizeArgs, question: &Question, context: &Context) -> Result<O
     Ok((sources, databases, Some(need), demand))
 }
 
+/// Refuses to add a pluggable database to the database that it is in, and loads of which it is not
+/// known when they were.
+fn check_apart(observations: &[Observation], databases: usize) -> Result<()> {
+    if databases < 2 {
+        return Ok(());
+    }
+    let is_twice = |part: &&Observation| {
+        let Some(container) = &part.container else { return false };
+        let whole = part.database.strip_suffix(container.as_str());
+        let whole = whole.and_then(|it| it.strip_suffix(':'));
+        observations.iter().any(|it| it.container.is_none() && Some(&*it.database) == whole)
+    };
+    if let Some(part) = observations.iter().find(is_twice) {
+        bail!(Failure::new(
+            format!("size {} with the database that it is in: it would count twice", part.database),
+            "leave out the reports of one of them"
+        ));
+    }
+    if let Some(undated) = observations.iter().find(|it| it.is_undated) {
+        bail!(Failure::new(
+            format!("size {} with others: when its load was is unknown", undated.database),
+            "size it by itself"
+        ));
+    }
+    Ok(())
+}
+
 /// Returns the reason that no need can be derived, and what to do about it.
 fn nothing(
     observations: &[Observation],
@@ -283,6 +311,13 @@ fn nothing(
     let known = observations.iter().any(|it| it.hardware_iops(1.0).is_some());
     match (observations.is_empty(), known) {
         (true, _) => ("nothing was observed over time", Some("it takes two snapshots at least")),
+        (_, false) if observations.iter().any(|it| it.kind.starts_with("awr")) => (
+            "no interval has both reads and writes",
+            Some(
+                "the report lacks statistics of the instance, or their numbers cannot be read: \
+                 @?/rdbms/admin/awrrpt.sql makes a whole one",
+            ),
+        ),
         (_, false) => (
             "no interval has both reads and writes",
             Some("the file may lack the disks of the database"),

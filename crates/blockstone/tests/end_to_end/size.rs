@@ -3,6 +3,7 @@
 mod examples;
 mod monitors;
 mod on;
+mod reports;
 
 use std::path::Path;
 use std::process::Command;

@@ -72,6 +72,7 @@ fn observation(history: &History, from: &Sample, to: &Sample) -> Option<Observat
             processors: level("processors"),
         },
         ticks_ns: (from.t_ns, to.t_ns),
+        ..Observation::default()
     })
 }
 

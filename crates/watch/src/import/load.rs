@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use blockstone_base::hint::Hint as _;
 use blockstone_base::identity::Host;
-use blockstone_import::{Names, Report, Series, recognises, series};
+use blockstone_import::{HEAD_BYTES, Names, Report, Series, recognises, series};
 use blockstone_input::Unpacked;
-use blockstone_record::manifest::Imported;
+use blockstone_record::manifest::{Imported, ImportedObject};
 use blockstone_sys::path;
 
 use super::{ImportError, Snapshot};
@@ -22,8 +22,6 @@ const FILE_BYTES: u64 = 64 << 20;
 /// Maximum number of files in a directory, and of file names that a recording keeps.
 const FILES: usize = 10_000;
 const NAMED: usize = 8;
-/// Bytes at the start of a file that suffice to recognise it.
-const SHOWN_BYTES: u64 = 16 << 10;
 /// Maximum number of reasons for skipped files that are listed individually.
 const SKIPS_NAMED: usize = 20;
 
@@ -51,7 +49,7 @@ pub fn is_load(path: &Path) -> bool {
         return files_of(path).is_ok_and(|files| files.iter().any(|file| is_load(file)));
     }
     let head =
-        bytes_of(path, SHOWN_BYTES).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        bytes_of(path, HEAD_BYTES as u64).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     head.is_ok_and(|head| recognises(&head))
 }
 
@@ -124,6 +122,7 @@ impl Load {
             file,
             holds: "totals of intervals between snapshots".to_owned(),
             notes,
+            objects: series.iter().zip(&databases).map(object).collect(),
         };
         let host = Host {
             hostname: if let [host] = hosts[..] { host.to_owned() } else { String::new() },
@@ -131,6 +130,15 @@ impl Load {
         };
         Ok(Self { snapshots: rows::snapshots(series, &databases), host, imported, databases })
     }
+}
+
+/// Returns what the rows of a database were imported from.
+fn object((series, name): (&Series, &String)) -> ImportedObject {
+    let mut kinds: Vec<&str> = series.kinds.iter().map(|kind| kind.key()).collect();
+    kinds.dedup();
+    let container = series.database.container.as_ref().map(|it| it.name.clone());
+    let undated = series.intervals.iter().any(|interval| interval.is_undated);
+    ImportedObject { name: name.clone(), kind: kinds.join("+"), container, undated }
 }
 
 /// Why a file is not read, and what to do about it.

@@ -8,7 +8,6 @@ use blockstone_base::table::{
     unmerged,
 };
 use blockstone_size::hardware::{Answer, Ceiling};
-use blockstone_size::hours::clock;
 use blockstone_size::{Observation, Percentiles};
 
 use super::args::SizeArgs;
@@ -259,7 +258,7 @@ rows! {
         /// The database whose interval it is.
         name: String = text("database"),
         /// By the clock of the server.
-        begin: String = text("begin"),
+        begin: Option<String> = text("begin"),
         /// Length of the interval: its rates are means over this time.
         length_ns: f64 = time("length"),
         /// Reads + penalty × writes.
@@ -277,7 +276,7 @@ rows! {
     /// Statements in the intervals of the largest load.
     pub(super) struct StatementRow {
         /// The interval.
-        begin: String = text("begin"),
+        begin: Option<String> = text("begin"),
         /// Identifier of the statement in the database.
         statement: String = text("statement").answer(),
         /// Read requests of the statement.
@@ -316,8 +315,13 @@ rows! {
     pub(super) struct SourceRow {
         /// The database and instance.
         name: String = text("source").answer(),
+        /// Kind of its report: `awr`, `awr-global`, `statspack`, `awr-miner`, `csv`, or several of
+        /// them, such as `awr+statspack`; `iostat`, `sar`, `collectl`; `recording` of Blockstone.
+        kind: String = text("kind"),
+        /// The pluggable database, if the report is of one.
+        container: Value = text("container"),
         /// By the clock of the server.
-        begin: String = text("begin"),
+        begin: Option<String> = text("begin"),
         /// Its rates are means over this time.
         length_ns: f64 = time("length"),
         /// Read requests.
@@ -419,7 +423,9 @@ impl SourceRow {
     pub fn of(it: &Observation) -> Self {
         Self {
             name: it.name(),
-            begin: clock(it.begin_s),
+            kind: it.kind.clone(),
+            container: happened(it.container.as_ref()),
+            begin: it.begin(),
             length_ns: it.seconds * SECOND_NS,
             reads_per_s: it.reads_per_s,
             writes_per_s: it.writes_per_s,

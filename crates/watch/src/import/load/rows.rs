@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use blockstone_base::column::{Cell, Kind, Reading, Schema};
 use blockstone_base::database::{LOAD, LOAD_ADVICE, LOAD_STATEMENT, LOAD_STATISTIC};
-use blockstone_import::{Advice, Interval, Series, Statement};
+use blockstone_import::{Advice, Database, Interval, Series, Statement};
 
 use crate::import::Snapshot;
 use crate::import::writer::empty_row;
@@ -18,13 +18,18 @@ const JUST_AFTER_NS: u64 = 1_000_000;
 /// Larger values are left unmeasured.
 const LARGEST: f64 = 9e18;
 
-/// Returns a unique name for each database.
+/// Returns a unique name for each database, and for each pluggable one: `CDB:PDB`.
 pub fn names(series: &[Series]) -> Vec<String> {
-    let plain = |series: &Series| series.database.name.replace('/', "_");
+    let plain = |series: &Series| {
+        let Database { name, container, .. } = &series.database;
+        let container = container.iter().map(|it| format!(":{}", it.name));
+        (name.clone() + &container.collect::<String>()).replace('/', "_")
+    };
     let name = |one: &Series| {
         let name = plain(one);
         let same = series.iter().filter(|other| plain(other) == name).count();
-        match one.database.id {
+        let Database { id, container, .. } = &one.database;
+        match container.as_ref().map_or(*id, |it| it.id) {
             Some(id) if same > 1 || name.is_empty() => format!("{name}-{id}"),
             _ => name,
         }

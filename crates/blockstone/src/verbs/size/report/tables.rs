@@ -7,7 +7,7 @@ use blockstone_report::percent;
 use blockstone_size::consolidation::Consolidation;
 use blockstone_size::hardware::Answer;
 use blockstone_size::hardware::cpu::Choice;
-use blockstone_size::hours::{WEEKDAYS, clock};
+use blockstone_size::hours::WEEKDAYS;
 use blockstone_size::need::Need;
 use blockstone_size::{Observation, Snapshot};
 
@@ -92,8 +92,7 @@ pub fn consolidation(it: &Consolidation) -> Table {
 fn largest(sized: &Sized) -> Vec<(f64, &Snapshot)> {
     let snapshots = sized.databases.iter().flat_map(|it| &it.snapshots);
     let question = &sized.question;
-    let meant =
-        snapshots.filter(|it| question.filter.admits(it.load.begin_s + it.load.seconds / 2.0));
+    let meant = snapshots.filter(|it| it.load.is_in(question.filter));
     let known = meant.filter_map(|it| Some((it.load.hardware_iops(question.penalty)?, it)));
     let mut all: Vec<(f64, &Snapshot)> = known.collect();
     all.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -104,7 +103,7 @@ fn largest(sized: &Sized) -> Vec<(f64, &Snapshot)> {
 pub fn peaks(sized: &Sized) -> Table {
     let rows = largest(sized).into_iter().map(|(hardware_iops, it)| PeakRow {
         name: it.load.database.clone(),
-        begin: clock(it.load.begin_s),
+        begin: it.load.begin(),
         length_ns: it.load.seconds * 1e9,
         hardware_iops,
         reads_per_s: it.load.reads_per_s,
@@ -146,7 +145,7 @@ fn of_interval(history: &History, part: &Observation) -> Vec<(f64, StatementRow)
             Some(moved / part.seconds).filter(|rate| *rate > 0.0)
         };
         let row = StatementRow {
-            begin: clock(part.begin_s),
+            begin: part.begin(),
             statement,
             read_ios_per_s: per_s("read_ios"),
             physical_reads_per_s: per_s("physical_reads"),
