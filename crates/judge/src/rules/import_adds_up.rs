@@ -2,7 +2,7 @@
 
 use blockstone_base::database::LOAD;
 use blockstone_base::rule::{About, Judgement};
-use blockstone_base::units::three_digits;
+use blockstone_base::units::{Bytes, three_digits};
 use blockstone_base::verdict::Weight;
 use blockstone_figures::Sample;
 
@@ -12,18 +12,22 @@ const ABOUT: About = About {
     id: "import-adds-up",
     weight: Weight::Warns,
     doc: "An imported history of a database whose tables contradict each other: the I/O by \
-          function and the statistics of the instance, processor time and DB time, DB time and \
-          what it consists of.",
+          function and the statistics of the instance, redo and what was written, processor time \
+          and DB time, DB time and what it consists of.",
     threshold: "Fails if requests by function differ from the instance's by more than a factor of \
-                1.5 while their bytes agree to 10 %; if the processor time of calls is more than \
-                5 % above DB time; or if DB time differs from processor time and waits by more \
-                than 25 % of it. All of it is summed over the intervals in which both are known, \
-                each instance by itself; times are compared from 10 s of DB time on, since some \
-                reports print whole seconds. Inconclusive if none of these can be compared.",
+                1.5 while their bytes agree to 10 %; if redo is more than 10 % and 64 MiB above \
+                the bytes written, which include it, except in a pluggable database, whose redo \
+                its CDB writes; if the processor time of calls is more than 5 % above DB time; \
+                or if more than 25 % of DB time is in neither processor time nor waits, or the \
+                sum of both is more than 25 % above it. All of it is summed over the intervals \
+                in which both are known, each instance by itself; times are compared from 10 s \
+                of DB time on, since some reports print whole seconds. Inconclusive if none of \
+                these can be compared.",
     cause: "Counters of I/O by function are known to be wrong on some releases of clusters. \
             Processor time above DB time, or waits that do not add up, come from calls that the \
             database does not charge to sessions, from a paused machine, or from processors that \
-            sessions waited for.",
+            sessions waited for. Redo above what was written is not of the same instance or \
+            time.",
     next: "Take requests from the statistics of the instance, which is what every figure here \
            does; take the need of processors from the host's busy time.",
 };
@@ -38,6 +42,8 @@ const CPU_ABOVE_MAX: f64 = 0.05;
 const UNEXPLAINED_MAX: f64 = 0.25;
 const DB_TIME_MIN_NS: f64 = 10e9;
 const SECOND_NS: f64 = 1e9;
+/// Less redo may be in the log buffer at the edges of an interval.
+const REDO_MIN_BYTES: f64 = 64.0 * 1_048_576.0;
 
 /// A comparison: whether it is a contradiction, and what was seen.
 type Compared = Option<(bool, String)>;
@@ -48,17 +54,21 @@ fn check(observed: &Observed) -> Judgement {
     let rows: Vec<Sample<'_>> = interval.history().rows(LOAD.probe).filter(inside).collect();
     let (mut wrong, mut right, mut objects) = (Vec::new(), Vec::new(), Vec::new());
     for rows in rows.chunk_by(|a, b| a.object == b.object) {
+        let object = rows[0].object;
+        let objects_of = interval.history().imported().map_or(&[][..], |it| it.objects.as_slice());
+        let is_part = objects_of.iter().any(|it| it.is_of(object) && it.container.is_some());
         let instance = Instance { rows };
         let compared = [
             instance.functions("read", "reads"),
             instance.functions("write", "writes"),
+            instance.redo().filter(|_| !is_part),
             instance.processors(),
             instance.db_time(),
         ];
         for (is_wrong, seen) in compared.into_iter().flatten() {
-            let seen = format!("{}: {seen}", rows[0].object);
+            let seen = format!("{object}: {seen}");
             if is_wrong {
-                objects.push(rows[0].object.to_owned());
+                objects.push(object.to_owned());
                 wrong.push(seen);
             } else {
                 right.push(seen);
@@ -74,6 +84,10 @@ fn check(observed: &Observed) -> Judgement {
         [first] => Judgement::pass(first),
         [first, more @ ..] => Judgement::pass(format!("{first}; {} more agree", more.len())),
     }
+}
+
+fn bytes(bytes: f64) -> Bytes {
+    Bytes(bytes as u64)
 }
 
 /// Rows of one instance, in order of time.
@@ -130,6 +144,21 @@ impl Instance<'_> {
         agree.then(|| (false, format!("{name} by function agree with the instance's")))
     }
 
+    fn redo(&self) -> Compared {
+        let [redo_bytes, write_bytes] = self.moved(["redo_bytes", "write_bytes"])?;
+        if redo_bytes < REDO_MIN_BYTES {
+            return None;
+        }
+        let above = redo_bytes - write_bytes;
+        let is_above = above > write_bytes * AGREE && above > REDO_MIN_BYTES;
+        let seen = if is_above {
+            format!("{} of redo, of {} written", bytes(redo_bytes), bytes(write_bytes))
+        } else {
+            "redo is within what was written".to_owned()
+        };
+        Some((is_above, seen))
+    }
+
     fn processors(&self) -> Compared {
         let [cpu_ns, db_time_ns] = self.moved(["cpu_ns", "db_time_ns"])?;
         let seen = format!(
@@ -150,11 +179,12 @@ impl Instance<'_> {
             return None;
         }
         let unexplained = (db_time_ns - cpu_ns - waits_ns) / db_time_ns;
-        let side = if unexplained < 0.0 { "below" } else { "above" };
-        let seen = format!(
-            "DB time is {} {side} the sum of processor time and waits",
-            percent(unexplained.abs())
-        );
+        let seen = if unexplained < 0.0 {
+            let above = percent(-unexplained);
+            format!("the sum of processor time and waits is {above} above DB time")
+        } else {
+            format!("{} of DB time is in neither processor time nor waits", percent(unexplained))
+        };
         Some((unexplained.abs() > UNEXPLAINED_MAX, seen))
     }
 }
