@@ -68,6 +68,7 @@ pub const TARGETS: &[Target] = &[
     target("trace", flash::traces, flash::trace),
     target("fio_log", flash::logs, flash::log),
     target("sql_trace", traces::oracle, traces::trace),
+    target("tkprof", traces::tkprof, traces::trace),
     target("slow_log", traces::slow, traces::trace),
     target("postgres_log", traces::postgres, traces::trace),
     target("model", reduce::models, reduce::model),

@@ -4,7 +4,7 @@
 //! time of one read. A row source includes its children, so its own part of time and reads is
 //! corrected first.
 
-use crate::model::{Component, RowSource, Spent, Statement, Trace};
+use crate::model::{Component, Kind, RowSource, Spent, Statement, Trace};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DiskTime {
@@ -54,6 +54,10 @@ pub struct MemoryCost {
 /// reads that the call itself costs little in comparison; waits do not count.
 pub fn memory_cost(trace: &Trace) -> Option<MemoryCost> {
     const LEAST_READS_A_CALL: f64 = 10.0;
+    // Its times are too coarse.
+    if trace.kind == Some(Kind::Tkprof) {
+        return None;
+    }
     let mut cost = MemoryCost { ns: 0.0, statements: 0, logical_reads: 0.0 };
     for statement in &trace.statements {
         let fetch = statement.parts.iter().find(|part| part.name == "fetch");

@@ -9,11 +9,16 @@ pub enum TraceError {
     #[hint("{hint}")]
     Other { what: &'static str, hint: &'static str },
     #[error("read trace: the format is not known")]
-    #[hint("an Oracle SQL trace, a slow query log or a log of PostgreSQL is expected")]
+    #[hint(
+        "an Oracle SQL trace, a report of tkprof, a slow query log or a log of PostgreSQL is expected"
+    )]
     Unknown,
     #[error("read trace: {what} holds no call and no wait")]
     #[hint("{hint}")]
     Nothing { what: &'static str, hint: &'static str },
+    #[error("read trace: the file is {what}, of which nothing is read")]
+    #[hint("{hint}")]
+    Unread { what: &'static str, hint: &'static str },
     #[error("read trace: this file is {second}, those before are {first}")]
     #[hint("give files of one kind")]
     Mixed { first: &'static str, second: &'static str },

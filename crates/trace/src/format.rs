@@ -73,5 +73,9 @@ pub trait LogReader {
     fn end_of_file(&mut self);
     /// Returns whether anything was found.
     fn found(&self) -> bool;
+    /// Returns what the file is and a hint, if there is a reason why nothing was found.
+    fn reason(&self) -> Option<(&'static str, &'static str)> {
+        None
+    }
     fn finish(self: Box<Self>) -> Trace;
 }

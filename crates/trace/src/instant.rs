@@ -12,9 +12,10 @@ pub fn iso(text: &str) -> Option<f64> {
     Some(days(date)? * 86_400.0 + clock(text.get(11..)?)?)
 }
 
-/// Finds the first timestamp in the text that [`iso`] accepts.
-pub fn find(text: &str) -> Option<f64> {
-    text.match_indices('-').find_map(|(at, _)| iso(text.get(at.checked_sub(4)?..)?))
+/// Finds the latest timestamp in the text that [`iso`] accepts.
+pub fn latest(text: &str) -> Option<f64> {
+    let all = text.match_indices('-').filter_map(|(at, _)| iso(text.get(at.checked_sub(4)?..)?));
+    all.reduce(f64::max)
 }
 
 /// Parses `071015 21:43:52` or `131128  1:05:31`, as written by MySQL before 5.7 and by MariaDB.

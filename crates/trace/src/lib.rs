@@ -27,9 +27,11 @@ mod normal;
 mod oracle;
 mod postgres;
 mod reader;
+mod refused;
 mod registry;
 mod slow;
 mod tally;
+mod tkprof;
 mod what_if;
 
 pub use disk_time::{

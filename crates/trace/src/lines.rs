@@ -22,6 +22,10 @@ pub trait Lines {
     fn end_of_file(&mut self);
     /// Returns whether anything was found.
     fn found(&self) -> bool;
+    /// Returns what the file is and a hint, if there is a reason why nothing was found.
+    fn reason(&self) -> Option<(&'static str, &'static str)> {
+        None
+    }
     fn finish(self) -> Trace;
 }
 
@@ -83,8 +87,13 @@ impl<L: Lines> LogReader for Lined<L> {
         self.lines.found()
     }
 
+    fn reason(&self) -> Option<(&'static str, &'static str)> {
+        self.lines.reason()
+    }
+
     fn finish(self: Box<Self>) -> Trace {
-        Trace { lines: self.count, cut_files: self.cut_files, ..self.lines.finish() }
+        let trace = self.lines.finish();
+        Trace { lines: self.count, cut_files: self.cut_files.max(trace.cut_files), ..trace }
     }
 }
 

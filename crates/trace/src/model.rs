@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 pub enum Kind {
     /// Oracle extended SQL trace, event 10046.
     OracleSql,
+    /// Report of Oracle's tkprof: sums of such a trace.
+    Tkprof,
     /// Slow query log of MySQL, Percona Server or MariaDB.
     SlowLog,
     /// `auto_explain` of PostgreSQL, in any of its log formats.

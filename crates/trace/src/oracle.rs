@@ -52,7 +52,15 @@ fn recognises(head: &[u8]) -> bool {
     let records = RECORDS.iter();
     let mut found = records.flat_map(|it| memmem::find_iter(head, it.as_bytes()));
     let traced = found.any(starts_line);
-    let dumped = ["QUERY BLOCK SIGNATURE", "DEADLOCK DETECTED", "ENQUEUE DUMP REQUEST", "_lmd0_"];
+    let dumped = [
+        "QUERY BLOCK SIGNATURE",
+        "DEADLOCK DETECTED",
+        "ENQUEUE DUMP REQUEST",
+        "_lmd0_",
+        "ORA-00600",
+        "ORA-07445",
+        "Dump continued from file",
+    ];
     let only_headed = || {
         memmem::find(head, b"*** SESSION ID:(").is_some()
             && !dumped.iter().any(|it| memmem::find(head, it.as_bytes()).is_some())
@@ -154,11 +162,22 @@ impl Oracle {
 
     #[inline]
     fn record(&mut self, line: &[u8], crlf: bool) {
+        let plain;
+        let line = match line.last() {
+            Some(b'\'') => {
+                plain = bytes::unadjusted(line);
+                plain.as_deref().unwrap_or(line)
+            }
+            // Copies from a terminal are filled with blanks.
+            Some(b' ' | b'\t') if line[0] != b' ' => line.trim_ascii_end(),
+            _ => line,
+        };
         let state = &mut self.state;
         if !state.stats.is_empty() && !line.starts_with(b"STAT #") {
             state.end_plan();
         }
         let understood = match line {
+            [] | [b'=', b'=', ..] | [b'B', b'I', b'N', b'D', b'S', b' ', b'#', ..] => true,
             [b'W', b'A', b'I', b'T', b' ', b'#', rest @ ..] => state.wait(rest),
             [b'F', b'E', b'T', b'C', b'H', b' ', b'#', rest @ ..] => {
                 state.call(CallKind::Fetch, rest)

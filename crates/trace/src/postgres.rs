@@ -4,11 +4,17 @@
 //! list of statements. If a log has both for one execution, the plan counts.
 
 mod envelope;
+mod header;
 mod json_plan;
 mod node;
+mod other_plan;
+mod prefix;
+mod record;
 mod text_plan;
 
 use std::collections::HashMap;
+
+use memchr::memmem;
 
 use crate::format::{Format, Options};
 use crate::lines::{Lined, Lines, is_sane};
@@ -21,14 +27,27 @@ use node::{Plan, Plans};
 pub const FORMAT: Format = Format {
     kind: Kind::AutoExplain,
     name: "a log of PostgreSQL",
-    recognises: |head| {
-        let holds = |text: &[u8]| memchr::memmem::find(head, text).is_some();
-        holds(b"duration: ") || holds(b"LOG:  ") || holds(b"\"error_severity\"") || holds(b",LOG,0")
-    },
+    recognises,
     reader: |options| Box::new(Lined::new(Log::new(options))),
     if_nothing: "log plans with auto_explain.log_min_duration and log_analyze, or durations with \
                  log_min_duration_statement",
 };
+
+/// Returns whether a file with this start is a log of PostgreSQL.
+fn recognises(head: &[u8]) -> bool {
+    let holds = |text: &str| memmem::find(head, text.as_bytes()).is_some();
+    // Other programs write durations too.
+    let in_ms = |at: usize| {
+        let rest = &head[at + DURATION.len()..];
+        let digits = rest.iter().take_while(|it| it.is_ascii_digit() || **it == b'.').count();
+        digits > 0 && rest[digits..].starts_with(b" ms")
+    };
+    ["LOG:  ", "\"error_severity\"", ",LOG,0"].into_iter().any(holds)
+        || prefix::LOGS.iter().any(|word| holds(&format!("{word}:  ")))
+        || memmem::find_iter(head, DURATION).any(in_ms)
+}
+
+const DURATION: &str = "duration: ";
 
 /// Processes whose last statement is remembered.
 const PROCESSES_MAX: usize = 4096;
@@ -46,7 +65,7 @@ struct Log {
     /// Level of detail of the most detailed plan.
     shows: Shows,
     /// By process: the statement whose plan was logged last, and its time.
-    explained: HashMap<String, (String, f64)>,
+    explained: HashMap<String, Explained>,
     /// By process: the execution whose duration was logged last. A portal writes its plan when it
     /// is closed, which may be later.
     awaiting: HashMap<String, (String, f64)>,
@@ -54,7 +73,82 @@ struct Log {
     announced: HashMap<String, String>,
     timed_executions: f64,
     timed_ns: f64,
+    unread: Unread,
     skipped: u64,
+}
+
+/// An execution whose plan was logged.
+struct Explained {
+    id: String,
+    ns: f64,
+    at_s: Option<f64>,
+}
+
+impl Explained {
+    /// Returns whether this duration is that of the same execution: it is not shorter, and is
+    /// logged when as much time has passed as it is longer.
+    fn is_of(&self, id: &str, ns: f64, at_s: Option<f64>) -> bool {
+        /// Times in a log may be cut to seconds.
+        const SLACK_S: f64 = 1.5;
+        let later_s = at_s.zip(self.at_s).map(|(at, before)| at - before);
+        let longer_s = (ns - self.ns) / 1e9;
+        self.id == id && longer_s >= 0.0 && later_s.is_none_or(|it| it <= longer_s + SLACK_S)
+    }
+}
+
+/// Messages that are not counted, or not with everything that they say.
+#[derive(Default)]
+struct Unread {
+    /// Plans in XML or YAML.
+    plans: u64,
+    /// Durations in another language.
+    foreign: u64,
+    /// Durations whose statement is not in the log, and their sum.
+    no_statement: u64,
+    no_statement_ms: f64,
+    /// Messages without a process.
+    no_process: u64,
+}
+
+impl Unread {
+    fn notes(&self) -> Vec<String> {
+        let Self { plans, foreign, no_statement, no_statement_ms, no_process } = self;
+        let mut notes = Vec::new();
+        let mut note = |count: &u64, text: String| {
+            if *count > 0 {
+                notes.push(text);
+            }
+        };
+        note(
+            plans,
+            format!(
+                "{plans} plans are in XML or YAML, which are not read: only their durations count; \
+                 log with auto_explain.log_format = json"
+            ),
+        );
+        note(
+            foreign,
+            format!(
+                "{foreign} durations are in another language than English and are not read: log \
+                 with lc_messages = 'C'"
+            ),
+        );
+        note(
+            no_statement,
+            format!(
+                "{no_statement} durations of {:.3} s have no statement in the log and are not \
+                 counted: log them with log_min_duration_statement",
+                no_statement_ms / 1e3
+            ),
+        );
+        note(
+            no_process,
+            "the log does not say which process wrote a line: sessions are not told apart; \
+             log_line_prefix = '%m [%p] ' does"
+                .to_owned(),
+        );
+        notes
+    }
 }
 
 /// How much a plan records about reads, which reveals the server's settings.
@@ -105,13 +199,18 @@ impl Log {
             announced: HashMap::new(),
             timed_executions: 0.0,
             timed_ns: 0.0,
+            unread: Unread::default(),
             skipped: 0,
         }
     }
 
     fn message(&mut self, message: &Message) {
-        let Some(rest) = message.text.strip_prefix("duration: ") else {
-            if let Some((_, sql)) = phase(&message.text) {
+        let Some(rest) = message.text.strip_prefix(DURATION) else {
+            let is_foreign = prefix::DURATIONS.iter().any(|it| message.text.starts_with(it));
+            self.unread.foreign += u64::from(is_foreign);
+            if let Some((_, sql)) = phase(&message.text)
+                && !message.process.is_empty()
+            {
                 remember(&mut self.announced, &message.process, sql.to_owned());
             }
             return;
@@ -123,12 +222,34 @@ impl Log {
         };
         let ns = ms * 1e6;
         let rest = rest.trim_start();
+        self.unread.no_process += u64::from(message.process.is_empty());
         if let Some(plan) = rest.strip_prefix("plan:") {
-            self.plan(message, ns, plan.trim_start());
+            match other_plan::statement(plan.trim_start()) {
+                Some(sql) => self.unread_plan(message, ns, &sql),
+                None => self.plan(message, ns, plan.trim_start()),
+            }
         } else if let Some((executes, sql)) = phase(rest) {
             self.duration(message, ns, executes, sql);
         } else if let Some(sql) = self.announced.remove(&message.process) {
             self.duration(message, ns, true, &sql);
+        } else {
+            self.unread.no_statement += 1;
+            self.unread.no_statement_ms += ms;
+        }
+    }
+
+    /// Counts an execution of which only the duration is read. Its duration may be in the log
+    /// again.
+    fn unread_plan(&mut self, message: &Message, ns: f64, sql: &str) {
+        self.unread.plans += 1;
+        let id = self.named(sql).id;
+        match self.awaiting.remove(&message.process) {
+            Some((awaiting, duration_ns)) if awaiting == id && ns <= duration_ns => {}
+            _ => {
+                self.duration(message, ns, true, sql);
+                self.awaiting.remove(&message.process);
+                self.remember_plan(message, id, ns);
+            }
         }
     }
 
@@ -157,8 +278,13 @@ impl Log {
                 self.timed_executions -= self.options.weight;
                 self.timed_ns -= duration_ns * self.options.weight;
             }
-            _ => remember(&mut self.explained, &message.process, (id, ns)),
+            _ => self.remember_plan(message, id, ns),
         }
+    }
+
+    fn remember_plan(&mut self, message: &Message, id: String, ns: f64) {
+        let explained = Explained { id, ns, at_s: message.at_s };
+        remember(&mut self.explained, &message.process, explained);
     }
 
     fn execution(&self, plan: &Plan, ns: f64, ended_s: Option<f64>) -> Execution {
@@ -183,12 +309,14 @@ impl Log {
     fn duration(&mut self, message: &Message, ns: f64, executes: bool, sql: &str) {
         let named = self.named(sql);
         let id = named.id.clone();
-        if let Some((explained, plan_ns)) = self.explained.get(&message.process)
-            && *explained == id
-            && *plan_ns <= ns
-        {
-            self.explained.remove(&message.process);
-            return;
+        if let Some(explained) = self.explained.remove(&message.process) {
+            if explained.is_of(&id, ns, message.at_s) {
+                return;
+            }
+            // Parts of a statement may be logged between its plan and its duration.
+            if !executes {
+                self.explained.insert(message.process.clone(), explained);
+            }
         }
         if executes {
             self.timed_executions += self.options.weight;
@@ -282,15 +410,32 @@ fn remember<T>(map: &mut HashMap<String, T>, process: &str, value: T) {
 
 impl Lines for Log {
     fn line(&mut self, line: &[u8]) {
-        let line = String::from_utf8_lossy(line);
-        if let Some(message) = self.envelopes.line(&line) {
+        self.envelopes.line(&String::from_utf8_lossy(line));
+        for message in self.envelopes.done() {
             self.message(&message);
         }
     }
 
     fn end_of_file(&mut self) {
-        for message in self.envelopes.end() {
+        self.envelopes.end();
+        for message in self.envelopes.done() {
             self.message(&message);
+        }
+    }
+
+    fn reason(&self) -> Option<(&'static str, &'static str)> {
+        let foreign = (
+            "a log of PostgreSQL in another language than English",
+            "set lc_messages = 'C': its durations are read in English only",
+        );
+        let unnamed = (
+            "a log of PostgreSQL with durations but without their statements",
+            "set log_min_duration_statement = 0, or log_statement = 'all' beside log_duration",
+        );
+        match &self.unread {
+            Unread { foreign: 1.., .. } => Some(foreign),
+            Unread { no_statement: 1.., .. } => Some(unnamed),
+            _ => None,
         }
     }
 
@@ -300,8 +445,9 @@ impl Lines for Log {
 
     fn finish(self) -> Trace {
         let skipped_lines = self.skipped + self.envelopes.skipped();
+        let unread = self.unread.notes();
         let trace = if self.planned.is_empty() { self.of_durations() } else { self.of_plans() };
-        Trace { skipped_lines, ..trace }
+        Trace { skipped_lines, notes: [trace.notes, unread].concat(), ..trace }
     }
 }
 

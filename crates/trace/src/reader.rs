@@ -10,6 +10,9 @@ use crate::registry::recognise;
 
 /// Number of bytes examined to recognise a format.
 const HEAD_BYTES: usize = 64 << 10;
+/// Number of bytes examined if those do not suffice: a log that was rotated may begin inside a
+/// long statement.
+const LONGEST_HEAD_BYTES: usize = 4 << 20;
 
 /// Takes the bytes of one or more files of the same format.
 pub struct Reader {
@@ -29,14 +32,18 @@ impl Reader {
 
     /// Takes the next bytes of the current file.
     pub fn feed(&mut self, mut bytes: &[u8]) -> Result<(), TraceError> {
-        if self.in_head {
-            let taken = bytes.len().min(HEAD_BYTES - self.head.len());
+        while self.in_head {
+            let size = if self.head.len() < HEAD_BYTES { HEAD_BYTES } else { LONGEST_HEAD_BYTES };
+            let taken = bytes.len().min(size - self.head.len());
             self.head.extend_from_slice(&bytes[..taken]);
             bytes = &bytes[taken..];
-            if self.head.len() < HEAD_BYTES {
+            if self.head.len() < size {
                 return Ok(());
             }
-            self.leave_head()?;
+            match recognise(&self.head) {
+                Err(TraceError::Unknown) if size < LONGEST_HEAD_BYTES => {}
+                _ => self.leave_head()?,
+            }
         }
         if let Some(inner) = &mut self.inner {
             inner.feed(bytes);
@@ -62,12 +69,14 @@ impl Reader {
             self.end_of_file()?;
         }
         match (self.inner, self.format) {
-            (Some(inner), Some(format)) if !inner.found() => {
-                Err(TraceError::Nothing { what: format.name, hint: format.if_nothing })
-            }
+            (Some(inner), Some(format)) if !inner.found() => Err(match inner.reason() {
+                Some((what, hint)) => TraceError::Unread { what, hint },
+                None => TraceError::Nothing { what: format.name, hint: format.if_nothing },
+            }),
             (Some(inner), Some(format)) => {
                 let mut trace = inner.finish();
-                if format.kind == Kind::OracleSql && !self.options.keep_text {
+                let of_oracle = matches!(format.kind, Kind::OracleSql | Kind::Tkprof);
+                if of_oracle && !self.options.keep_text {
                     for statement in &mut trace.statements {
                         statement.text = normal::normalised(&statement.text, Dialect::Oracle);
                     }

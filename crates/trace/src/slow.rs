@@ -13,7 +13,11 @@ use crate::tally::{Cost, Execution, Named, Tally};
 
 pub const FORMAT: Format = Format {
     kind: Kind::SlowLog,
-    recognises: |head| memchr::memmem::find(head, b"# Query_time: ").is_some(),
+    recognises: |head| {
+        ["# Query_time: ", "# User@Host: "]
+            .iter()
+            .any(|mark| memchr::memmem::find(head, mark.as_bytes()).is_some())
+    },
     name: "a slow query log",
     reader: |options| Box::new(Lined::new(Log::new(options))),
     if_nothing: "log with slow_query_log=ON, log_output=FILE and a long_query_time that statements \
@@ -22,6 +26,11 @@ pub const FORMAT: Format = Format {
 
 /// Bytes kept of the text of one statement: INSERTs may be larger than memory.
 const SQL_BYTES: usize = 64 << 10;
+/// No statement takes ten years. A longer time is the difference of two readings of a clock that
+/// went back, in unsigned numbers of 32 or 64 bits.
+const LONGEST_S: f64 = 10.0 * 366.0 * 86_400.0;
+/// A part of a statement's time may exceed it by this much, which is due to rounding.
+const ROUNDING_S: f64 = 0.001;
 /// Time in the `InnoDB` thread queue, which Percona Server reports separately.
 const QUEUE: &str = "InnoDB queue";
 
@@ -41,14 +50,37 @@ struct Log {
     with_reads: u64,
     without_reads: u64,
     is_weighted: bool,
+    /// Entries left out because their time is impossible, and those of which another time is.
+    untimed: Odd,
+    doubtful: Odd,
     skipped_lines: u64,
+}
+
+/// Entries with an impossible time, and the first such time.
+#[derive(Default)]
+struct Odd {
+    entries: u64,
+    first: String,
+}
+
+impl Odd {
+    fn note(&mut self, time: &str) {
+        if self.entries == 0 {
+            self.first = time.chars().take(60).collect();
+        }
+        self.entries += 1;
+    }
 }
 
 /// The entry being read.
 #[derive(Default)]
 struct Entry {
     session: String,
+    /// Whether it has a `Query_time`, which may be impossible.
+    is_timed: bool,
     query_s: Option<f64>,
+    /// Key and value of the first other time that is impossible.
+    odd: Option<String>,
     lock_s: Option<f64>,
     row_lock_s: Option<f64>,
     read_s: Option<f64>,
@@ -77,6 +109,8 @@ impl Log {
             with_reads: 0,
             without_reads: 0,
             is_weighted: false,
+            untimed: Odd::default(),
+            doubtful: Odd::default(),
             skipped_lines: 0,
         }
     }
@@ -101,7 +135,7 @@ impl Log {
             self.entry.has_text = true;
             self.entry.sql = format!("administrator command: {}", command.trim_end_matches(';'));
         } else if !rest.starts_with("explain:") {
-            if rest.starts_with("Query_time:") && self.entry.query_s.is_some() {
+            if rest.starts_with("Query_time:") && self.entry.is_timed {
                 self.close();
             }
             self.entry.keys(rest);
@@ -111,7 +145,7 @@ impl Log {
 
     fn text(&mut self, line: &str) {
         let entry = &mut self.entry;
-        if entry.query_s.is_none() {
+        if !entry.is_timed {
             self.skipped_lines += 1;
             return;
         }
@@ -137,21 +171,34 @@ impl Log {
     /// Handles the lines that a server writes when it opens the log.
     fn banner(&mut self, line: &str) -> bool {
         if let Some((program, version)) = line.split_once(", Version: ")
-            && program.starts_with(['/', '.']) | program.contains("mysqld")
+            && program.starts_with(['/', '.'])
+                | program.contains("mysqld")
+                | program.contains("mariadbd")
             && line.contains("started with")
         {
             self.close();
-            let version = version.split(". started").next().unwrap_or(version);
+            let version = version.split("started with").next().unwrap_or(version);
+            let version = version.trim_end_matches([' ', '.', ',']);
             self.product = version.trim().chars().take(80).collect();
             return true;
         }
-        line.starts_with("Tcp port: ") || line.starts_with("Time                 Id Command")
+        let is_port = line.get(..10).is_some_and(|it| it.eq_ignore_ascii_case("tcp port: "));
+        is_port || (line.starts_with("Time") && line.contains(" Id Command"))
     }
 
     /// Counts the completed entry.
     fn close(&mut self) {
-        let entry = std::mem::take(&mut self.entry);
-        let Some(query_s) = entry.query_s else { return };
+        let mut entry = std::mem::take(&mut self.entry);
+        let Some(query_s) = entry.query_s else {
+            if entry.is_timed {
+                self.untimed.note(entry.odd.as_deref().unwrap_or_default());
+            }
+            return;
+        };
+        entry.check_lock(query_s);
+        if let Some(time) = &entry.odd {
+            self.doubtful.note(time);
+        }
         let normalised = normal::normalised(&entry.sql, Dialect::MySql);
         let normalised = if normalised.is_empty() { "(no text)".to_owned() } else { normalised };
         let id = normal::id(&normalised);
@@ -184,29 +231,58 @@ impl Entry {
             let Some(key) = word.strip_suffix(':') else { continue };
             // A value may be empty, such as the schema of a session that has not chosen one.
             let Some(value) = words.next_if(|next| !next.ends_with(':')) else { continue };
-            let seconds = value.parse::<f64>().ok().filter(|it| is_sane(*it));
+            let number = value.parse::<f64>().ok();
+            let count = number.filter(|it| is_sane(*it));
+            if is_time(key) {
+                let unit_s = if key == "Pages_read_time" { 1e-3 } else { 1.0 };
+                let seconds = number.map(|it| it * unit_s);
+                self.time(key, seconds.filter(|it| (0.0..LONGEST_S).contains(it)), value);
+                continue;
+            }
             let field = match key {
-                "Thread_id" => {
+                "Thread_id" | "Conn_ID" => {
                     self.session = session(value);
                     continue;
                 }
-                "Query_time" => &mut self.query_s,
-                "Lock_time" => &mut self.lock_s,
-                "InnoDB_rec_lock_wait" => &mut self.row_lock_s,
-                "InnoDB_IO_r_wait" => &mut self.read_s,
                 "InnoDB_IO_r_ops" | "Pages_read" => &mut self.reads,
                 "InnoDB_IO_r_bytes" => &mut self.read_bytes,
-                "InnoDB_queue_wait" => &mut self.queue_s,
                 "InnoDB_pages_distinct" | "Pages_accessed" => &mut self.pages,
                 "Rows_sent" => &mut self.rows,
                 "Log_slow_rate_limit" => &mut self.weight,
-                "Pages_read_time" => {
-                    self.read_s = seconds.map(|ms| ms / 1e3);
-                    continue;
-                }
                 _ => continue,
             };
-            *field = seconds;
+            *field = count;
+        }
+    }
+
+    /// Keeps a time; `None` if it is impossible.
+    fn time(&mut self, key: &str, seconds: Option<f64>, value: &str) {
+        if seconds.is_none() {
+            self.odd.get_or_insert_with(|| format!("{key}: {value}"));
+        }
+        let field = match key {
+            "Query_time" => {
+                self.is_timed = true;
+                &mut self.query_s
+            }
+            "Lock_time" => &mut self.lock_s,
+            "InnoDB_rec_lock_wait" => &mut self.row_lock_s,
+            "InnoDB_queue_wait" => &mut self.queue_s,
+            _ => &mut self.read_s,
+        };
+        *field = seconds;
+    }
+
+    /// A statement does not wait for locks longer than it takes. Whole seconds are rounded.
+    fn check_lock(&mut self, query_s: f64) {
+        let whole = self.lock_s.is_some_and(|it| it.fract() == 0.0) && query_s.fract() == 0.0;
+        let most = query_s + if whole { 1.0 } else { ROUNDING_S };
+        let locks =
+            [(&mut self.lock_s, "Lock_time"), (&mut self.row_lock_s, "InnoDB_rec_lock_wait")];
+        for (lock, key) in locks {
+            if let Some(seconds) = lock.take_if(|seconds| *seconds > most) {
+                self.odd.get_or_insert_with(|| format!("{key}: {seconds} of {query_s}"));
+            }
         }
     }
 
@@ -242,7 +318,23 @@ impl Entry {
 /// Returns whether the text after `#` begins a block, rather than being a comment of the previous
 /// statement.
 fn starts_entry(rest: &str) -> bool {
-    rest.starts_with(" Time: ") || rest.starts_with(" User@Host: ")
+    let time = |it: &str| it.starts_with(|first: char| first.is_ascii_digit());
+    let user = |it: &str| it.contains('@') && it.contains('[');
+    rest.strip_prefix(" Time: ").is_some_and(time)
+        || rest.strip_prefix(" User@Host: ").is_some_and(user)
+}
+
+/// Returns whether a key has a time.
+fn is_time(key: &str) -> bool {
+    const TIMES: [&str; 6] = [
+        "Query_time",
+        "Lock_time",
+        "InnoDB_rec_lock_wait",
+        "InnoDB_IO_r_wait",
+        "InnoDB_queue_wait",
+        "Pages_read_time",
+    ];
+    TIMES.contains(&key)
 }
 
 fn session(id: &str) -> String {
@@ -264,7 +356,7 @@ impl Lines for Log {
     }
 
     fn found(&self) -> bool {
-        !self.tally.is_empty()
+        !self.tally.is_empty() || self.untimed.entries > 0
     }
 
     fn finish(self) -> Trace {
@@ -273,6 +365,21 @@ impl Lines for Log {
             (Component::Cpu, "a slow log does not have it"),
             (Component::StorageWrite, "a slow log does not have it"),
         ];
+        if !trace.components.contains_key(&Component::Lock) {
+            absent.push((Component::Lock, "no entry has a possible Lock_time"));
+        }
+        let because = "the clock of the server went back, or the log is damaged";
+        for (odd, what) in [
+            (&self.untimed, "entries have a time that no statement takes and are left out"),
+            (
+                &self.doubtful,
+                "entries have a part of their time that is not possible; it is unknown",
+            ),
+        ] {
+            if odd.entries > 0 {
+                trace.notes.push(format!("{} {what} ({}): {because}", odd.entries, odd.first));
+            }
+        }
         if self.with_reads == 0 {
             absent.push((
                 Component::StorageRead,

@@ -64,7 +64,8 @@ fn run(args: &TraceArgs, context: &Context) -> Result<Exit> {
     };
     bar.finish();
     let input = read?;
-    if args.sample_rate.is_some() && input.trace.kind == Some(Kind::OracleSql) {
+    let of_oracle = matches!(input.trace.kind, Some(Kind::OracleSql | Kind::Tkprof));
+    if args.sample_rate.is_some() && of_oracle {
         bail!(Failure::new(
             "trace with --sample-rate: a SQL trace of Oracle has every execution",
             "omit --sample-rate"

@@ -237,6 +237,48 @@ fn a_sql_trace_has_waits_plans_and_predictions() {
     assert!(!tkprof.contains("b=17") && tkprof.contains("b=?"), "{tkprof}");
 }
 
+/// Tables of a report of tkprof: a statement and the totals.
+const TKPROF: &str = "\
+call     count       cpu    elapsed       disk      query    current        rows
+------- ------  -------- ---------- ---------- ---------- ----------  ----------
+Parse        1      0.00       0.00          0          0          0           0
+Execute      1      0.00       0.00          0          0          0           0
+Fetch        2      0.20       1.00        100        120          0          10
+------- ------  -------- ---------- ---------- ---------- ----------  ----------
+total        4      0.20       1.00        100        120          0          10
+
+Elapsed times include waiting on following events:
+  Event waited on                             Times   Max. Wait  Total Waited
+  ----------------------------------------   Waited  ----------  ------------
+  db file sequential read                       100        0.05          0.60
+";
+
+#[test]
+fn a_report_of_tkprof_is_a_source_of_figures() {
+    let _turn = Turn::beside();
+    let rule = "*".repeat(80);
+    let report = format!(
+        "TKPROF: Release 19.0.0.0.0 - Development on Sun Mar 1 08:00:00 2026\n{rule}\n\
+         SQL ID: 4y53369cbbaqf Plan Hash: 7\n\nselect a from t where b=17\n\n{TKPROF}{rule}\n\
+         OVERALL TOTALS FOR ALL NON-RECURSIVE STATEMENTS\n\n{TKPROF}\n\
+         OVERALL TOTALS FOR ALL RECURSIVE STATEMENTS\n\n{TKPROF}\n{rule}\n\
+         5  unique SQL statements in trace file.\n99  lines in trace file.\n"
+    );
+    let files = Files::new();
+    let said = document(&["--what-if=array=100"], &[&files.file("t.txt", report)]);
+    assert_eq!((&said["kind"], &said["response_ns"]), (&"tkprof".into(), &2e9.into()));
+    let read = &said["tables"]["profile"][0];
+    assert_eq!(
+        (&read["component"], &read["time_ns"], &read["calls"], &read["time_ns_max"]),
+        (&"db file sequential read".into(), &1.2e9.into(), &200.into(), &5e7.into())
+    );
+    let statement = &said["tables"]["statements"][0];
+    assert_eq!(
+        (&statement["statement"], &statement["executions"]),
+        (&"4y53369cbbaqf".into(), &1.into())
+    );
+}
+
 #[test]
 fn two_traces_are_compared_by_component_and_statement() {
     let _turn = Turn::beside();

@@ -48,7 +48,12 @@ pub fn oracle() -> Vec<Vec<u8>> {
     );
     let of_dos = ORACLE.replace('\n', "\r\n");
     let before_9i = ORACLE.replace("Release 19.0", "Release 8.1");
-    [ORACLE, &of_two_sessions, &of_dos, &before_9i].map(|text| text.as_bytes().to_vec()).into()
+    let adjusted = ORACLE
+        .replace("tim=1000200", "tim=1.000200,delta=5,dslt=7,local='2026 Mar 01 08:00:00.5'")
+        .replace("tim=1001800", "tim=1.001800,delta=5,dslt=7,local='2026 Mar 01 08:00:00.5'");
+    [ORACLE, &of_two_sessions, &of_dos, &before_9i, &adjusted]
+        .map(|text| text.as_bytes().to_vec())
+        .into()
 }
 
 const SLOW: &str = "\
@@ -78,7 +83,8 @@ INSERT INTO t VALUES (1,'a'),(2,'b');
 
 pub fn slow() -> Vec<Vec<u8>> {
     let old = SLOW.replace("2026-03-01T08:00:00.500000Z", "260301  8:00:00");
-    [SLOW, &old].map(|text| text.as_bytes().to_vec()).into()
+    let wrapped = SLOW.replace("Lock_time: 0.010000", "Lock_time: 18446744073709.550781");
+    [SLOW, &old, &wrapped].map(|text| text.as_bytes().to_vec()).into()
 }
 
 const PLAN: &str = "\
@@ -118,7 +124,61 @@ pub fn postgres() -> Vec<Vec<u8>> {
     let pieces = pieces
         .map(|(at, line)| format!("Mar  1 08:00:01 host postgres[7]: [4-{}] {line}\n", at + 1));
     let syslog = pieces.collect::<Vec<_>>().concat();
-    [PLAN, &stderr, &csv, &format!("{json}\n"), &syslog].map(|text| text.as_bytes().to_vec()).into()
+    let lines = |wrap: &dyn Fn(&str) -> String| -> String {
+        stderr.lines().map(|line| wrap(line) + "\n").collect()
+    };
+    let journal = lines(&|line| format!("Mar  1 08:00:01 host postgres[7]: {line}"));
+    let container = lines(&|line| {
+        serde_json::json!({ "log": format!("{line}\n"), "time": "2026-03-01T08:00:01Z" })
+            .to_string()
+    });
+    let new_syslog = format!(
+        "<134>1 2026-03-01T08:00:01Z host postgres 7 - [x y=\"z\"] [4-1] {}\n",
+        message.replace('\n', "#012").replace('\t', "#011")
+    );
+    let xml = "2026-03-01 08:00:01 UTC 7 LOG:  duration: 9.0 ms  plan:\n\t<explain>\n\
+               \t  <Query-Text>select 1</Query-Text>\n\t</explain>\n";
+    let json = format!("{json}\n");
+    [PLAN, &stderr, &csv, &json, &syslog, &journal, &container, &new_syslog, xml]
+        .map(|text| text.as_bytes().to_vec())
+        .into()
+}
+
+const TKPROF: &str = "\
+TKPROF: Release 19.0.0.0.0 - Development on Sun Mar 1 08:00:00 2026
+********************************************************************************
+
+SQL ID: 4y53369cbbaqf Plan Hash: 7
+
+select a from t where b=1
+
+call     count       cpu    elapsed       disk      query    current        rows
+------- ------  -------- ---------- ---------- ---------- ----------  ----------
+Parse        1      0.00       0.01          0          0          0           0
+Execute      2      0.00       0.00          0          0          0           0
+Fetch        4      0.10       1.00       1000       2000          1         400
+------- ------  -------- ---------- ---------- ---------- ----------  ----------
+total        7      0.11       1.01       1000       2000          1         400
+
+Misses in library cache during parse: 1
+Parsing user id: SYS   (recursive depth: 1)
+
+Elapsed times include waiting on following events:
+  Event waited on                             Times   Max. Wait  Total Waited
+  ----------------------------------------   Waited  ----------  ------------
+  db file scattered read                        100        0.05          0.80
+  SQL*Net message from client                     4        1.50          2.00
+********************************************************************************
+";
+
+pub fn tkprof() -> Vec<Vec<u8>> {
+    let overall = |of: &str| {
+        TKPROF
+            .replace("SQL ID: 4y53369cbbaqf Plan Hash: 7", &format!("OVERALL TOTALS FOR ALL {of}"))
+    };
+    let whole = [TKPROF, &overall("NON-RECURSIVE"), &overall("RECURSIVE")].concat();
+    let end = "       4  unique SQL statements in trace file.\n     123  lines in trace file.\n";
+    [TKPROF.to_owned(), whole + end].map(String::into_bytes).into()
 }
 
 /// Reads the input in one piece and in small ones, which must give the same result.

@@ -11,6 +11,8 @@ pub struct Counts {
     pub commits: u64,
     pub rollbacks: u64,
     pub limited: u64,
+    /// Lines that name another file of the same trace.
+    pub continued: u64,
 }
 
 /// Detects whether CPU times are multiples of a clock tick.

@@ -53,7 +53,9 @@ fn sessions(state: &State, tick: f64, trace: &mut Trace) {
         }
         let span_ns = read.span_us().map(|us| us as f64 * US);
         let mut components = waits(&read.waits, &state.events);
-        components.insert(Component::Cpu, cpu(read.cpu_us(), read.calls, tick));
+        if read.calls > 0 {
+            components.insert(Component::Cpu, cpu(read.cpu_us(), read.calls, tick));
+        }
         unaccounted(&mut components, span_ns);
         let id = match number {
             0 if state.merged_sessions > 0 => "(others)".to_owned(),
@@ -71,7 +73,11 @@ fn sessions(state: &State, tick: f64, trace: &mut Trace) {
         trips.merge(&read.trips);
     }
     trace.components = waits(&totals, &state.events);
-    trace.components.insert(Component::Cpu, cpu(cpu_us, calls, tick));
+    if calls > 0 {
+        trace.components.insert(Component::Cpu, cpu(cpu_us, calls, tick));
+    } else {
+        trace.absent.push((Component::Cpu, "the trace has no call that could be read"));
+    }
     unaccounted(&mut trace.components, trace.span_ns);
     trace.round_trips = round_trips(&trips);
 }
@@ -257,7 +263,7 @@ impl<'a> Tree<'a> {
 }
 
 fn notes(state: &State, trace: &mut Trace) {
-    let Counts { cut_lines, negative_waits, errors, limited, .. } = state.counts;
+    let Counts { cut_lines, negative_waits, errors, limited, continued, .. } = state.counts;
     trace.cut_files = cut_lines + limited;
     let events = trace.components.keys().filter(|it| matches!(it, Component::Wait(_))).count();
     if events == 0 {
@@ -269,6 +275,7 @@ fn notes(state: &State, trace: &mut Trace) {
     let counted = [
         (cut_lines, "files end in a line that has no end; it is not counted"),
         (limited, "files were limited in size by max_dump_file_size: what followed is not in them"),
+        (continued, "lines name another file of this trace: give them together, in order"),
         (negative_waits, "waits have negative times and count as 0"),
         (errors, "errors of statements are in the trace"),
         (state.statements.merged, "statements that took little are merged into (others)"),

@@ -1,6 +1,6 @@
 //! Parsers for one line → one record.
 
-use super::bytes::{HIGHEST, after, count, last, name, number};
+use super::bytes::{HIGHEST, after, count, last, name, number, unsigned};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallKind {
@@ -44,10 +44,61 @@ pub struct Call {
 /// Greater depths indicate damage.
 const DEEPEST: i64 = 63;
 
+/// Reads the number after `key`, with which the text begins.
+#[inline]
+fn field<'a>(text: &'a [u8], key: &[u8]) -> Option<(i64, &'a [u8])> {
+    unsigned(text.strip_prefix(key)?)
+}
+
 impl Call {
     /// Reads `c=1,e=2,…`, which must be complete.
     #[inline]
-    pub fn parse(mut fields: &[u8]) -> Option<Self> {
+    pub fn parse(fields: &[u8]) -> Option<Self> {
+        Self::usual(fields).or_else(|| Self::any(fields))
+    }
+
+    /// Reads the fields in the order of most releases; `None` for another order.
+    #[inline]
+    fn usual(fields: &[u8]) -> Option<Self> {
+        let (cpu, rest) = field(fields, b"c=")?;
+        let (elapsed, rest) = field(rest, b",e=")?;
+        let (physical_reads, rest) = field(rest, b",p=")?;
+        let (consistent_reads, rest) = field(rest, b",cr=")?;
+        let (current_reads, rest) = field(rest, b",cu=")?;
+        let (misses, rest) = field(rest, b",mis=")?;
+        let (rows, rest) = field(rest, b",r=")?;
+        let (depth, rest) = field(rest, b",dep=")?;
+        let (_, rest) = field(rest, b",og=")?;
+        let rest = field(rest, b",plh=").map_or(rest, |(_, rest)| rest);
+        let (tim, rest) = field(rest, b",tim=")?;
+        let call = Self {
+            cpu,
+            elapsed,
+            physical_reads,
+            consistent_reads,
+            current_reads,
+            misses,
+            rows,
+            depth: Some(depth as usize),
+            tim: Some(tim),
+        };
+        (rest.is_empty() && depth <= DEEPEST && call.is_sane()).then_some(call)
+    }
+
+    #[inline]
+    fn is_sane(&self) -> bool {
+        let sane = |value: i64| (0..=HIGHEST).contains(&value);
+        sane(self.cpu)
+            && sane(self.elapsed)
+            && sane(self.physical_reads)
+            && sane(self.consistent_reads)
+            && sane(self.current_reads)
+            && sane(self.misses)
+            && sane(self.rows)
+    }
+
+    /// Reads the fields in any order.
+    fn any(mut fields: &[u8]) -> Option<Self> {
         let mut call = Self { cpu: -1, elapsed: -1, ..Self::default() };
         let (mut depth, mut tim, mut ignored) = (-1, -1, 0);
         loop {
@@ -79,15 +130,7 @@ impl Call {
                 _ => return None,
             };
         }
-        let sane = |value: i64| (0..=HIGHEST).contains(&value);
-        let valid = sane(call.cpu)
-            && sane(call.elapsed)
-            && sane(call.physical_reads)
-            && sane(call.consistent_reads)
-            && sane(call.current_reads)
-            && sane(call.misses)
-            && sane(call.rows)
-            && depth <= DEEPEST;
+        let valid = call.is_sane() && depth <= DEEPEST;
         call.depth = usize::try_from(depth).ok();
         call.tim = (tim >= 0).then_some(tim);
         valid.then_some(call)
@@ -134,6 +177,19 @@ impl<'a> Wait<'a> {
     /// Parses `file#=1 block#=7725 blocks=1`, whatever the names are.
     #[inline]
     pub fn values(&self) -> Option<[u64; 3]> {
+        self.of_file().or_else(|| self.any_values())
+    }
+
+    /// Parses the parameters with the names that 10g and later use for reads of files.
+    #[inline]
+    fn of_file(&self) -> Option<[u64; 3]> {
+        let (file, rest) = field(self.parameters, b" file#=")?;
+        let (block, rest) = field(rest, b" block#=")?;
+        let (blocks, _) = field(rest, b" blocks=")?;
+        Some([file as u64, block as u64, blocks as u64])
+    }
+
+    fn any_values(&self) -> Option<[u64; 3]> {
         let mut values = [0; 3];
         let mut rest = self.parameters;
         for value in &mut values {

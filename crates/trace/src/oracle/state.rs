@@ -34,6 +34,8 @@ pub struct State {
     pub process: Vec<u8>,
     pub current: u32,
     pub open_cursors: usize,
+    /// The cursor that was used last, its session and its statement.
+    recent: Option<(u64, u32, u32)>,
     pub events: Events,
     pub statements: Statements,
     pub plans: Plans,
@@ -59,6 +61,7 @@ impl State {
             process: Vec::new(),
             current: 0,
             open_cursors: 0,
+            recent: None,
             events: Events::new(limits.events),
             statements: Statements::new(&limits),
             plans: Plans::new(limits.row_sources),
@@ -172,8 +175,14 @@ impl State {
     /// Returns the statement of a cursor of the current session.
     #[inline]
     fn statement(&mut self, cursor: u64) -> u32 {
+        if let Some((recent, session, statement)) = self.recent
+            && (recent, session) == (cursor, self.current)
+        {
+            return statement;
+        }
         let session = &self.sessions[self.current as usize];
         if let Some(known) = session.cursors.get(&cursor) {
+            self.recent = Some((cursor, self.current, known.statement));
             return known.statement;
         }
         self.open(cursor, Key::Cursor { session: self.current, cursor }, b"", 0)
@@ -181,6 +190,7 @@ impl State {
 
     /// Assigns a statement to a cursor.
     fn open(&mut self, cursor: u64, key: Key, text: &[u8], texts: u32) -> u32 {
+        self.recent = None;
         if self.statements.is_full() {
             self.end_plan();
             let numbers = self.statements.shrink();
@@ -243,9 +253,6 @@ impl State {
 
     /// Handles lines that are too rare for a branch of their own before all others.
     pub fn rare(&mut self, line: &[u8]) -> bool {
-        if line.is_empty() || line.starts_with(b"==") {
-            return true;
-        }
         if let Some(rest) = line.strip_prefix(b"STAT #") {
             return self.stat(rest);
         }
@@ -275,7 +282,7 @@ impl State {
             self.counts.errors += 1;
             return true;
         }
-        line.starts_with(b"BINDS #") || self.headed(line)
+        self.headed(line)
     }
 
     /// Handles a call without a cursor: of a LOB, or of another database.
@@ -306,7 +313,7 @@ impl State {
 
     /// Handles lines of a file's header.
     fn headed(&mut self, line: &[u8]) -> bool {
-        const HEAD: [&[u8]; 17] = [
+        const HEAD: [&[u8]; 21] = [
             b"With the ",
             b"Data Mining",
             b"and Real ",
@@ -323,7 +330,11 @@ impl State {
             b"Redo thread mounted",
             b"Oracle process number",
             b"Windows thread id",
-            b"VM name:",
+            b"VM name",
+            b"Windows NT Version",
+            b"CPU  ",
+            b"Process Affinity",
+            b"Memory (Avail",
         ];
         if line.starts_with(b"Trace file ") || line.starts_with(b"Dump file ") {
             // Files that were concatenated with nothing between them.
@@ -373,11 +384,12 @@ impl State {
             self.processes.insert(self.process.clone(), self.current);
         } else if line.starts_with(b"DUMP FILE SIZE IS LIMITED") {
             self.counts.limited += 1;
-        } else if line.starts_with(b"[ Unix process pid: ")
-            || line.starts_with(b"[ Windows process pid: ")
-        {
-            let pid = bytes::between(line, b"pid: ", b' ').unwrap_or_default().to_vec();
-            self.process(&pid);
+        } else if line.starts_with(b"TRACE CONTINUE") {
+            self.counts.continued += 1;
+        } else if line.starts_with(b"[ Unix ") || line.starts_with(b"[ Windows ") {
+            // `[ Unix process pid: 7 ]` or `[ Windows thread id: 7 ]`, by trcsess.
+            let id = bytes::between(line, b"id: ", b' ').unwrap_or_default().to_vec();
+            self.process(&id);
         }
     }
 
@@ -412,6 +424,7 @@ impl State {
         self.end_plan();
         // Other sessions may continue in another file, with their open cursors and calls.
         self.sessions[0].end();
+        self.recent = None;
         self.current = 0;
         self.process.clear();
         self.processes.clear();

@@ -69,7 +69,7 @@ impl Text {
             if self.candidate.is_none() && looks_like_record(line) {
                 self.candidate = Some((self.buffer.len(), self.buffer.len()));
             }
-        } else if line == END {
+        } else if is_end(line) {
             if exact || (self.got >= need && self.candidate.is_none()) {
                 return Step::Done;
             }
@@ -93,7 +93,7 @@ impl Text {
         if self.failed && (line.is_empty() || looks_like_record(line)) {
             return Step::Before;
         }
-        if !self.failed && line == END {
+        if !self.failed && is_end(line) {
             return Step::Done;
         }
         if self.buffer.len() < LONGEST {
@@ -123,6 +123,11 @@ impl Text {
     pub fn ended(&self) -> bool {
         self.candidate.is_some() || self.failed
     }
+}
+
+/// Returns whether a line is the end mark; copies from a terminal are filled with blanks.
+fn is_end(line: &[u8]) -> bool {
+    line.starts_with(END) && line.trim_ascii_end() == END
 }
 
 fn looks_like_record(line: &[u8]) -> bool {

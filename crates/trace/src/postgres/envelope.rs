@@ -1,18 +1,19 @@
-//! Lines of a log → messages, for each format in which PostgreSQL writes them.
+//! Lines of a log → messages, for each format in which PostgreSQL and the services around it write
+//! them.
 
 use std::collections::HashMap;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use super::header::{Fragment, Header, contained, unescaped};
+use super::prefix::{self, Processes};
+use super::record::Records;
 use crate::instant;
 
 /// Longer messages are cut, and a plan that is cut is not parsed.
-const MESSAGE_BYTES: usize = 512 << 10;
+pub const MESSAGE_BYTES: usize = 512 << 10;
 /// Processes that may have an open message at the same time, in syslog.
 const OPEN_MAX: usize = 64;
-/// Field indices in csvlog.
-const CSV_PID: usize = 3;
-const CSV_MESSAGE: usize = 13;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Message {
@@ -21,249 +22,206 @@ pub struct Message {
     pub text: String,
 }
 
-/// Text that follows the prefix of a line; the prefix is configurable.
-const SEVERITIES: [&str; 13] = [
-    "LOG:  ",
-    "ERROR:  ",
-    "STATEMENT:  ",
-    "DETAIL:  ",
-    "HINT:  ",
-    "CONTEXT:  ",
-    "WARNING:  ",
-    "NOTICE:  ",
-    "INFO:  ",
-    "FATAL:  ",
-    "PANIC:  ",
-    "QUERY:  ",
-    "LOCATION:  ",
-];
-const PREFIX_MAX: usize = 400;
+/// A message that may continue on the next line.
+struct Open {
+    /// Number of the message, if it is split for syslog.
+    number: String,
+    /// `None` for messages of other severities.
+    message: Option<Message>,
+}
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Stderr,
-    Csv,
-    Json,
-    Syslog,
+/// Source and time of a line, as far as they are known before its prefix is read.
+#[derive(Clone, Copy, Default)]
+struct Origin<'a> {
+    /// Lines of different sources may alternate.
+    source: &'a str,
+    at_s: Option<f64>,
+    /// Whether lines of other programs may be among them, which do not continue a message.
+    mixed: bool,
 }
 
 /// Assembles messages from lines.
 #[derive(Default)]
 pub struct Envelopes {
-    way: Option<Way>,
-    /// The message that may continue on the next line.
-    open: Option<Message>,
-    /// Messages of syslog, by process and message number.
-    parts: HashMap<String, (String, Message)>,
-    /// An incomplete record of csvlog.
-    record: String,
+    open: HashMap<String, Open>,
+    /// Source of the line before.
+    latest: String,
+    /// Whether lines have headers of syslog or journald.
+    headed: bool,
+    processes: Processes,
+    records: Records,
+    done: Vec<Message>,
     skipped: u64,
 }
 
 impl Envelopes {
     pub fn skipped(&self) -> u64 {
-        self.skipped
+        self.skipped + self.records.skipped
     }
 
-    /// Takes the next line; returns the message that it completes.
-    pub fn line(&mut self, line: &str) -> Option<Message> {
-        let way = *self.way.get_or_insert_with(|| way(line));
-        match way {
-            Way::Stderr => self.stderr(line),
-            Way::Csv => self.csv(line),
-            Way::Json => self.json(line),
-            Way::Syslog => self.syslog(line),
+    /// Takes the next line.
+    pub fn line(&mut self, line: &str) {
+        if self.records.takes(line) {
+            self.done.extend(self.records.line(line));
+            return;
+        }
+        let line = contained(line);
+        if line.starts_with('{')
+            && let Ok(Value::Object(keys)) = serde_json::from_str(line)
+            && self.json(&keys)
+        {
+            return;
+        }
+        match Header::of(line) {
+            Some(header) => {
+                self.headed = true;
+                let at_s = instant::latest(header.before);
+                let origin = Origin { source: header.pid, at_s, mixed: false };
+                self.payload(&unescaped(header.rest), origin);
+            }
+            None if line.starts_with(['\t', ' ']) => {
+                let latest = std::mem::take(&mut self.latest);
+                self.go_on(&latest, line);
+                self.latest = latest;
+            }
+            None => self.text(line, Origin { mixed: self.headed, ..Origin::default() }),
         }
     }
 
-    /// Returns the messages still open at the end of a file.
-    pub fn end(&mut self) -> Vec<Message> {
-        self.way = None;
-        if !self.record.is_empty() {
-            self.record.clear();
-            self.skipped += 1;
-        }
-        let parts = std::mem::take(&mut self.parts).into_values().map(|(_, message)| message);
-        parts.chain(self.open.take()).collect()
+    /// Returns the messages that are complete.
+    pub fn done(&mut self) -> Vec<Message> {
+        std::mem::take(&mut self.done)
     }
 
-    fn stderr(&mut self, line: &str) -> Option<Message> {
+    /// Completes the messages that are open at the end of a file.
+    pub fn end(&mut self) {
+        self.records.end();
+        let open = std::mem::take(&mut self.open).into_values();
+        self.done.extend(open.filter_map(|open| open.message));
+        (self.headed, self.processes) = (false, Processes::default());
+        self.latest.clear();
+    }
+
+    /// Takes what a header or an envelope of JSON contains: a piece of a message, or lines.
+    fn payload(&mut self, text: &str, origin: Origin) {
+        if let Some(fragment) = Fragment::of(text) {
+            self.fragment(&fragment, origin);
+            return;
+        }
+        let mut lines = text.split('\n');
+        let first = lines.next().unwrap_or_default();
+        self.text(first, origin);
+        lines.for_each(|line| self.go_on(origin.source, line));
+    }
+
+    /// Takes a line without what is around it.
+    fn text(&mut self, line: &str, origin: Origin) {
         if let Some(rest) = line.strip_prefix('\t') {
-            self.go_on(rest);
-            return None;
+            return self.go_on(origin.source, rest);
         }
-        let Some((prefix, is_log, text)) = severity(line) else {
-            self.go_on(line);
-            return None;
-        };
-        let before = self.open.take();
-        if is_log {
-            self.open = Some(Message {
-                process: process(prefix),
-                at_s: instant::find(prefix),
-                text: text.to_owned(),
-            });
+        if prefix::start(line).is_some() {
+            return self.begin(line, "", origin);
         }
-        before
-    }
-
-    fn go_on(&mut self, line: &str) {
-        if let Some(message) = &mut self.open {
-            append(&mut message.text, "\n", line);
+        if !origin.mixed {
+            self.go_on(origin.source, line);
         }
     }
 
-    /// A syslog message is split into parts `[n-1]`, `[n-2]` …; those of different processes
-    /// alternate. A part that begins with a tab was a separate line.
-    fn syslog(&mut self, line: &str) -> Option<Message> {
-        let Some((host, part)) = split_syslog(line) else {
-            self.skipped += 1;
-            return None;
-        };
-        let Fragment { pid, number, index, text } = part;
-        let text = text.replace("#011", "\t");
-        if index > 1 {
-            if let Some((open, message)) = self.parts.get_mut(pid)
-                && open == number
-            {
-                let is_line = text.starts_with('\t');
-                append(
-                    &mut message.text,
-                    if is_line { "\n" } else { "" },
-                    text.trim_start_matches('\t'),
-                );
-            }
-            return None;
-        }
-        let before = self.parts.remove(pid).map(|(_, message)| message);
-        if let Some((prefix, true, text)) = severity(&text) {
-            if self.parts.len() >= OPEN_MAX {
-                self.parts.clear();
-                self.skipped += 1;
-            }
-            let message = Message {
-                process: format!("pid {pid}"),
-                at_s: instant::find(prefix).or_else(|| instant::find(host)),
-                text: text.to_owned(),
+    fn begin(&mut self, line: &str, number: &str, origin: Origin) {
+        let source = origin.source;
+        let before = self.open.remove(source);
+        self.done.extend(before.and_then(|open| open.message));
+        let message = prefix::start(line).filter(|start| start.is_log).map(|start| {
+            let process = if source.is_empty() || source == JSON {
+                self.processes.of(start.prefix)
+            } else {
+                // In the journal it may be that of the process which collects the log.
+                prefix::marked(start.prefix).unwrap_or_else(|| format!("pid {source}"))
             };
-            self.parts.insert(pid.to_owned(), (number.to_owned(), message));
+            let at_s = prefix::time(start.prefix).or(origin.at_s);
+            Message { process, at_s, text: start.text.to_owned() }
+        });
+        if self.open.len() >= OPEN_MAX {
+            let open = std::mem::take(&mut self.open).into_values();
+            self.done.extend(open.filter_map(|open| open.message));
         }
-        before
+        self.open.insert(source.to_owned(), Open { number: number.to_owned(), message });
+        source.clone_into(&mut self.latest);
     }
 
-    fn json(&mut self, line: &str) -> Option<Message> {
-        let Ok(Value::Object(keys)) = serde_json::from_str(line) else {
-            self.skipped += 1;
-            return None;
+    fn go_on(&mut self, source: &str, line: &str) {
+        if let Some(Open { message: Some(message), .. }) = self.open.get_mut(source) {
+            append(&mut message.text, "\n", line.strip_prefix('\t').unwrap_or(line));
+        }
+    }
+
+    /// A message is split into `[n-1]`, `[n-2]` …; those of different processes alternate. A piece
+    /// that begins with a tab was a separate line.
+    fn fragment(&mut self, fragment: &Fragment, origin: Origin) {
+        if fragment.index == 1 {
+            self.begin(fragment.text, fragment.number, origin);
+            return;
+        }
+        if let Some(Open { number, message: Some(message) }) = self.open.get_mut(origin.source)
+            && number == fragment.number
+        {
+            let is_line = fragment.text.starts_with('\t');
+            let text = fragment.text.trim_start_matches('\t');
+            append(&mut message.text, if is_line { "\n" } else { "" }, text);
+        }
+    }
+
+    /// Takes an object of jsonlog, or an envelope; returns false if it is neither.
+    fn json(&mut self, keys: &Map<String, Value>) -> bool {
+        const NESTED: [&str; 3] = ["record", "jsonPayload", "properties"];
+        const TEXTS: [&str; 6] = ["textPayload", "MESSAGE", "log", "message", "msg", "@message"];
+        let nested = NESTED.iter().find_map(|key| keys.get(*key).and_then(Value::as_object));
+        let of = |name: &str| nested.and_then(|it| it.get(name)).or_else(|| keys.get(name));
+        let text = |name: &str| of(name).and_then(Value::as_str);
+        if let (Some(severity), Some(message)) = (text("error_severity"), text("message")) {
+            if severity == "LOG" {
+                let pid = of("pid").or_else(|| of("process_id"));
+                self.done.push(Message {
+                    process: pid.map_or_else(String::new, |pid| {
+                        pid.as_str().map_or_else(|| format!("pid {pid}"), |it| format!("pid {it}"))
+                    }),
+                    at_s: text("timestamp").or_else(|| text("log_time")).and_then(instant::iso),
+                    text: message.to_owned(),
+                });
+            }
+            return true;
+        }
+        let Some(message) = TEXTS.iter().find_map(|name| of(name).and_then(message)) else {
+            return false;
         };
-        let text = |key: &str| keys.get(key).and_then(Value::as_str);
-        (text("error_severity") == Some("LOG")).then(|| Message {
-            process: keys.get("pid").map_or_else(String::new, |pid| format!("pid {pid}")),
-            at_s: text("timestamp").and_then(instant::iso),
-            text: text("message").unwrap_or_default().to_owned(),
-        })
-    }
-
-    fn csv(&mut self, line: &str) -> Option<Message> {
-        if self.record.is_empty() {
-            line.clone_into(&mut self.record);
-        } else {
-            append(&mut self.record, "\n", line);
-        }
-        // A record ends where all quotes are closed; a record that is cut would never end.
-        let quotes = memchr::memchr_iter(b'"', self.record.as_bytes()).count();
-        let is_cut = self.record.len() >= MESSAGE_BYTES;
-        if !quotes.is_multiple_of(2) && !is_cut {
-            return None;
-        }
-        let record = std::mem::take(&mut self.record);
-        let fields = fields(&record);
-        if is_cut || fields.len() <= CSV_MESSAGE {
-            self.skipped += 1;
-            return None;
-        }
-        Some(Message {
-            process: format!("pid {}", fields[CSV_PID]),
-            at_s: instant::iso(&fields[0]),
-            text: fields[CSV_MESSAGE].clone(),
-        })
+        let journal = text("__REALTIME_TIMESTAMP").and_then(|it| it.parse::<f64>().ok());
+        let times = ["timestamp", "time", "ts"].iter();
+        let at_s = journal
+            .map(|us| us / 1e6)
+            .or_else(|| times.filter_map(|it| text(it)).find_map(instant::iso));
+        let pid = text("SYSLOG_PID").or_else(|| text("_PID")).filter(|_| journal.is_some());
+        let origin = Origin { source: pid.unwrap_or(JSON), at_s, mixed: true };
+        self.payload(message.trim_end_matches(['\n', '\r']), origin);
+        true
     }
 }
 
-fn append(text: &mut String, between: &str, more: &str) {
+/// Source of lines in JSON that have no process.
+const JSON: &str = "{}";
+
+/// Returns the text of a message. The journal writes one that is not UTF-8 as a list of bytes.
+fn message(value: &Value) -> Option<String> {
+    if let Value::String(text) = value {
+        return Some(text.clone());
+    }
+    let byte = |it: &Value| it.as_u64().and_then(|it| u8::try_from(it).ok());
+    let bytes = value.as_array()?.iter().map(byte).collect::<Option<Vec<u8>>>()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+pub fn append(text: &mut String, between: &str, more: &str) {
     if text.len() + more.len() < MESSAGE_BYTES {
         text.push_str(between);
         text.push_str(more);
     }
-}
-
-fn way(line: &str) -> Way {
-    if line.starts_with('{') && line.contains("\"error_severity\"") {
-        Way::Json
-    } else if split_syslog(line).is_some() {
-        Way::Syslog
-    } else if fields(line).len() > CSV_MESSAGE && instant::iso(line).is_some() {
-        Way::Csv
-    } else {
-        Way::Stderr
-    }
-}
-
-/// Returns the prefix of a line, whether it is a message of severity LOG, and its text.
-fn severity(line: &str) -> Option<(&str, bool, &str)> {
-    let end = (0..=line.len().min(PREFIX_MAX)).rev().find(|at| line.is_char_boundary(*at))?;
-    let found = SEVERITIES.iter().filter_map(|word| Some((line[..end].find(word)?, *word)));
-    let (at, word) = found.min()?;
-    Some((&line[..at], word == "LOG:  ", &line[at + word.len()..]))
-}
-
-/// Returns the process in a prefix: the first number in brackets.
-fn process(prefix: &str) -> String {
-    let inner = prefix.split('[').skip(1).filter_map(|rest| rest.split(']').next());
-    let number = |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    inner.map(str::trim).find(number).map_or_else(String::new, |pid| format!("pid {pid}"))
-}
-
-struct Fragment<'a> {
-    pid: &'a str,
-    number: &'a str,
-    index: u32,
-    text: &'a str,
-}
-
-/// Splits `Nov 26 02:23:22 host postgres[1234]: [5-1] text`.
-fn split_syslog(line: &str) -> Option<(&str, Fragment<'_>)> {
-    let (host, rest) = line.split_once("]: [")?;
-    let (number, rest) = rest.split_once('-')?;
-    let (index, text) = rest.split_once(']')?;
-    let (host, pid) = host.rsplit_once('[')?;
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let valid = is_number(pid) && is_number(number);
-    let index = index.parse().ok().filter(|_| valid)?;
-    let text = text.strip_prefix(' ').unwrap_or(text);
-    Some((host, Fragment { pid, number, index, text }))
-}
-
-/// Splits a csvlog record into its fields.
-fn fields(record: &str) -> Vec<String> {
-    let mut fields = vec![String::new()];
-    let mut quoted = false;
-    let mut chars = record.chars().peekable();
-    while let Some(char) = chars.next() {
-        match char {
-            '"' if quoted && chars.peek() == Some(&'"') => {
-                chars.next();
-                fields.last_mut().into_iter().for_each(|field| field.push('"'));
-            }
-            '"' => quoted = !quoted,
-            ',' if !quoted => {
-                if fields.len() > CSV_MESSAGE {
-                    break;
-                }
-                fields.push(String::new());
-            }
-            char => fields.last_mut().into_iter().for_each(|field| field.push(char)),
-        }
-    }
-    fields
 }

@@ -291,3 +291,58 @@ fn damaged_calls_are_skipped() {
         assert!(try_read(bad).is_err());
     }
 }
+
+/// Returns a line as `TraceAdjust` changes it.
+fn adjusted(line: &str) -> String {
+    let Some((before, rest)) = line.split_once("tim=") else { return line.to_owned() };
+    let digits = rest.find(|it: char| !it.is_ascii_digit()).unwrap_or(rest.len());
+    let (tim, after) = rest.split_at(digits);
+    let tim: u64 = tim.parse().unwrap();
+    let (seconds, us) = (tim / 1_000_000, tim % 1_000_000);
+    let local = "local='2026 Mar 01 08:00:00.000001'";
+    format!("{before}tim={seconds}.{us:06},delta=-5,dslt=7,{local}{after}")
+}
+
+#[test]
+fn a_trace_that_went_through_traceadjust_is_the_same() {
+    let text = "*** 2026-03-01 08:00:00.000\n*** SESSION ID:(1.2) 2026-03-01 08:00:00.000\n"
+        .to_owned()
+        + &parsing(7, "select c from t")
+        + &call("PARSE", 7, (100, 120), 0, 1_000_000)
+        + &call("EXEC", 7, (0, 50), 0, 1_000_100)
+        + &wait(7, "db file sequential read", 5_000, 1_005_200)
+        + &call("FETCH", 7, (200, 5_200), 0, 1_005_400)
+        + &wait(7, "SQL*Net message from client", 100_000, 1_105_500)
+        + "XCTEND rlbk=0, rd_only=1, tim=1105600\n"
+        + "CLOSE #7:c=0,e=10,dep=0,type=0,tim=1105700\n";
+    let plain = trace(&text);
+    let with = trace(text.lines().map(adjusted).collect::<Vec<_>>().join("\n") + "\n");
+    assert_eq!((with.components, with.skipped_lines), (plain.components, 0));
+    assert_eq!((with.span_ns, with.statements[0].executions), (Some(1.0582e8), 1.0));
+    assert_eq!(with.statements[0].ns, plain.statements[0].ns);
+    // TraceAdjust drops what follows the time, which is the id.
+    let cut = |line: &str| adjusted(line).split(" hv=").next().unwrap_or_default().to_owned();
+    let cut = trace(text.lines().map(cut).collect::<Vec<_>>().join("\n") + "\n");
+    assert_eq!(cut.statements[0].text, "select c from t");
+    // Blanks at the ends of lines, as in a copy from a terminal.
+    let padded = trace(text.replace('\n', "  \n"));
+    assert_eq!(padded.span_ns, plain.span_ns);
+}
+
+#[test]
+fn without_calls_the_processor_time_is_unknown() {
+    let text = wait(1, "db file sequential read", 500, 1_000)
+        + "EXEC #1:c=a,e=1,dep=0,tim=2000\n"
+        + &wait(1, "db file sequential read", 500, 3_000);
+    let trace = trace(text);
+    assert!(!trace.components.contains_key(&Component::Cpu));
+    assert!(trace.absent.iter().any(|(component, _)| *component == Component::Cpu));
+    assert_eq!(trace.skipped_lines, 1);
+}
+
+#[test]
+fn a_trace_of_several_files_says_so() {
+    let text = "*** TRACE CONTINUED FROM FILE /u01/trace/t1_ora_7_1.trc ***\n".to_owned()
+        + &call("EXEC", 1, (1, 2), 0, 1_000);
+    assert!(has_note(&trace(text), "give them together"));
+}

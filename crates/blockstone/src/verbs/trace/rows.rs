@@ -37,7 +37,7 @@ fn unaccounted(components: &Components) -> Option<f64> {
 rows! {
     /// Single figures of a trace.
     pub(super) struct Summary {
-        /// `oracle-sql-trace`, `slow-log`, `auto-explain` or `postgres-durations`.
+        /// `oracle-sql-trace`, `tkprof`, `slow-log`, `auto-explain` or `postgres-durations`.
         kind: Option<&'static str> = text("kind"),
         /// Product and release, as written in the trace.
         product: Value = text("product"),

@@ -21,6 +21,7 @@ pub fn component(component: &Component) -> String {
 pub fn kind(kind: Kind) -> &'static str {
     match kind {
         Kind::OracleSql => "SQL trace of Oracle",
+        Kind::Tkprof => "report of tkprof",
         Kind::SlowLog => "slow query log",
         Kind::AutoExplain => "plans of auto_explain",
         Kind::PostgresDurations => "durations in a log of PostgreSQL",
@@ -30,6 +31,7 @@ pub fn kind(kind: Kind) -> &'static str {
 pub fn kind_key(kind: Kind) -> &'static str {
     match kind {
         Kind::OracleSql => "oracle-sql-trace",
+        Kind::Tkprof => "tkprof",
         Kind::SlowLog => "slow-log",
         Kind::AutoExplain => "auto-explain",
         Kind::PostgresDurations => "postgres-durations",

@@ -10,7 +10,7 @@ use blockstone_judge::Findings;
 use blockstone_record::manifest::Group;
 use blockstone_report::Section;
 use blockstone_trace::{
-    Component, Prediction, RowSource, Spent, Statement, Trace, array_size, cache_hits, memory_cost,
+    Component, Kind, Prediction, RowSource, Spent, Statement, Trace, array_size, cache_hits, memory_cost,
     mib_per_second, own_disk_time, round_trip, row_disk_time, single_block_reads,
 };
 
@@ -257,7 +257,9 @@ fn device(trace: &Trace, measured: &Measured, asked: &Asked) -> Table {
     let mut table = DeviceRow::table("device", "", []);
     table.title = title.into();
     for (component, spent) in words::by_time(&trace.components) {
-        if !is_read(component) {
+        // A report of tkprof does not have the sizes of reads.
+        let is_sized = trace.kind != Some(Kind::Tkprof) || is_single_block(component);
+        if !is_read(component) || !is_sized {
             continue;
         }
         let Some((reads, bytes)) = reads(spent, asked.block_bytes) else { continue };
@@ -288,6 +290,11 @@ fn is_read(component: &Component) -> bool {
         Component::Wait(event) => event.contains("read") && !event.contains("redo"),
         _ => false,
     }
+}
+
+fn is_single_block(component: &Component) -> bool {
+    let Component::Wait(event) = component else { return false };
+    event == "db file sequential read" || event.starts_with("cell single block physical read")
 }
 
 /// Returns the number of reads and the mean size of each, in bytes.

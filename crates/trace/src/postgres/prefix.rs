@@ -1,0 +1,259 @@
+//! The prefix of a line, which `log_line_prefix` determines: any parts in any order.
+
+use crate::instant;
+
+use super::header::is_number;
+
+/// Bytes in which the severity is looked for.
+const PREFIX_MAX: usize = 400;
+const SEVERITIES: [&str; 18] = [
+    "LOG",
+    "ERROR",
+    "STATEMENT",
+    "DETAIL",
+    "HINT",
+    "CONTEXT",
+    "WARNING",
+    "NOTICE",
+    "INFO",
+    "FATAL",
+    "PANIC",
+    "QUERY",
+    "LOCATION",
+    "DEBUG1",
+    "DEBUG2",
+    "DEBUG3",
+    "DEBUG4",
+    "DEBUG5",
+];
+/// The word for LOG in other languages. Elsewhere it is the same.
+pub const LOGS: [&str; 6] = ["СООБЩЕНИЕ", "LOGG", "日志", "로그", "ЗАПИСУВАННЯ", "ჟურნალი"];
+/// How a duration begins in other languages.
+pub const DURATIONS: [&str; 13] = [
+    "Dauer: ",
+    "duración: ",
+    "durée : ",
+    "durata: ",
+    "duração: ",
+    "期間: ",
+    "ხანგრძლივობა: ",
+    "실행시간: ",
+    "продолжительность: ",
+    "varaktighet ",
+    "тривалість: ",
+    "执行时间: ",
+    "süre: ",
+];
+/// The highest process id of Linux; other systems have lower ones.
+const PID_MAX: u32 = 1 << 22;
+
+/// A line that begins a message.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Start<'a> {
+    pub prefix: &'a str,
+    pub is_log: bool,
+    pub text: &'a str,
+}
+
+/// Splits a line at its severity.
+pub fn start(line: &str) -> Option<Start<'_>> {
+    let head = &line[..line.floor_char_boundary(PREFIX_MAX)];
+    for (at, _) in head.match_indices(": ") {
+        let before = &head[..at];
+        let after = &line[at + 1..];
+        // Some services reduce the two spaces to one.
+        if !after.starts_with("  ") && !after.starts_with(" duration: ") {
+            continue;
+        }
+        if let Some(prefix) = LOGS.iter().find_map(|word| before.strip_suffix(word)) {
+            return Some(Start { prefix, is_log: true, text: after.trim_start() });
+        }
+        let word = |word: &&&str| {
+            let prefix = before.strip_suffix(**word);
+            prefix.is_some_and(|it| !it.ends_with(|last: char| last.is_ascii_uppercase()))
+        };
+        if let Some(word) = SEVERITIES.iter().find(word) {
+            let prefix = &before[..before.len() - word.len()];
+            let text = without_state(after.trim_start_matches(' '));
+            return Some(Start { prefix, is_log: *word == "LOG", text });
+        }
+    }
+    None
+}
+
+/// Removes the SQLSTATE that `log_error_verbosity = verbose` adds.
+fn without_state(text: &str) -> &str {
+    match text.split_at_checked(5) {
+        Some((state, rest))
+            if state.bytes().all(|it| it.is_ascii_digit() || it.is_ascii_uppercase()) =>
+        {
+            rest.strip_prefix(": ").unwrap_or(text)
+        }
+        _ => text,
+    }
+}
+
+/// Returns the time of a message. If the start of the session is there too, it is earlier.
+pub fn time(prefix: &str) -> Option<f64> {
+    let iso = instant::latest(prefix);
+    iso.or_else(|| words(prefix).find_map(epoch))
+}
+
+/// Parses `1767225600.123`, as written for `%n`.
+fn epoch(word: &str) -> Option<f64> {
+    let (seconds, fraction) = word.split_once('.')?;
+    let valid = seconds.len() == 10 && fraction.len() == 3;
+    (valid && is_number(seconds) && is_number(fraction)).then(|| word.parse().ok())?
+}
+
+/// Finds the process in the prefixes of one file.
+#[derive(Debug, Default)]
+pub struct Processes {
+    /// Number of the word that is the process, if nothing marks it.
+    column: Option<usize>,
+}
+
+impl Processes {
+    /// Returns the process, or another name of the session; empty if the prefix has none.
+    pub fn of(&mut self, prefix: &str) -> String {
+        marked(prefix)
+            .or_else(|| self.column(prefix))
+            .or_else(|| client(prefix))
+            .unwrap_or_default()
+    }
+
+    /// Returns the word that is a process id. Where several could be, it is not known which.
+    fn column(&mut self, prefix: &str) -> Option<String> {
+        let zone = |word: &str| instant::iso(word).is_some() || epoch(word).is_some();
+        let all: Vec<&str> = words(prefix).collect();
+        let may_be = |word: &str| {
+            is_number(word)
+                && !word.starts_with('0')
+                && word.parse().is_ok_and(|pid: u32| pid <= PID_MAX)
+                && !zone(word)
+        };
+        let at = if let Some(at) = self.column {
+            at
+        } else {
+            let mut found = (0..all.len()).filter(|at| may_be(all[*at]));
+            let (first, second) = (found.next()?, found.next());
+            if second.is_some() {
+                return None;
+            }
+            *self.column.insert(first)
+        };
+        all.get(at).filter(|word| may_be(word)).map(|pid| format!("pid {pid}"))
+    }
+}
+
+/// Returns the process, if the prefix marks it.
+pub fn marked(prefix: &str) -> Option<String> {
+    let pid = bracketed(prefix).or_else(|| named(prefix)).map(|pid| format!("pid {pid}"));
+    pid.or_else(|| words(prefix).find_map(session))
+}
+
+/// Returns the first number in brackets.
+fn bracketed(prefix: &str) -> Option<&str> {
+    let inner = prefix.split('[').skip(1).filter_map(|rest| rest.split(']').next());
+    inner.map(str::trim).find(|it| is_number(it))
+}
+
+/// Returns the number after `pid=` and the like.
+fn named(prefix: &str) -> Option<&str> {
+    const NAMES: [&str; 6] = ["pid", "process", "process_id", "processid", "proc", "p"];
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    prefix.match_indices(['=', ':']).find_map(|(at, _)| {
+        let name = prefix[..at].trim_end_matches(['"', '\'', ' ']);
+        let start = name.rfind(|char: char| !(char.is_ascii_alphanumeric() || char == '_'));
+        let name = &name[start.map_or(0, |at| at + 1)..];
+        let start = name.len() - name.trim_start_matches(char::is_numeric).len();
+        let value = prefix[at + 1..].trim_start_matches([' ', '"', '\'', '[', '(']);
+        let value = &value[..digits(value)];
+        let is_name = NAMES.iter().any(|it| it.eq_ignore_ascii_case(&name[start..]));
+        (is_name && is_number(value)).then_some(value)
+    })
+}
+
+/// Parses the session id of `%c`: the start of the session and its process, in hexadecimal.
+fn session(word: &str) -> Option<String> {
+    let word = word.rsplit('-').find(|it| it.contains('.'))?;
+    let (start, pid) = word.split_once('.')?;
+    if !(7..=9).contains(&start.len()) || !start.bytes().all(|it| it.is_ascii_hexdigit()) {
+        return None;
+    }
+    let pid = u32::from_str_radix(pid, 16).ok().filter(|pid| *pid > 0)?;
+    Some(format!("pid {pid}"))
+}
+
+/// Returns address and port of the client, which `%r` writes.
+fn client(prefix: &str) -> Option<String> {
+    words(prefix).find_map(|word| {
+        let (host, port) = word.strip_suffix(')')?.rsplit_once('(')?;
+        (!host.is_empty() && is_number(port)).then(|| format!("client {host}({port})"))
+    })
+}
+
+/// Words between spaces and the usual separators.
+fn words(prefix: &str) -> impl Iterator<Item = &str> {
+    prefix
+        .split(|char: char| char.is_whitespace() || ",;|<>=\"'{}@/".contains(char))
+        .map(|word| word.trim_matches([':', '-', '[', ']']))
+        .filter(|word| !word.is_empty() && !word.contains(':'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_severity_ends_any_prefix() {
+        for (line, prefix, text) in [
+            ("LOG:  duration: 1 ms", "", "duration: 1 ms"),
+            ("client=localhostLOG:  duration: 1 ms", "client=localhost", "duration: 1 ms"),
+            ("2026-03-01 UTC:u@d:[7]:LOG:  x", "2026-03-01 UTC:u@d:[7]:", "x"),
+            ("< 2026 >LOG:  00000: duration: 1 ms", "< 2026 >", "duration: 1 ms"),
+            ("a LOG: duration: 1 ms", "a ", "duration: 1 ms"),
+            ("a 日志:  执行时间: 1 ms", "a ", "执行时间: 1 ms"),
+        ] {
+            assert_eq!(start(line), Some(Start { prefix, is_log: true, text }), "{line}");
+        }
+        for line in ["a ERROR:  x", "STATEMENT:  select 1", "a DEBUG1:  x"] {
+            assert!(!start(line).unwrap().is_log, "{line}");
+        }
+        for line in ["", "CATALOG:  x", "Log:  x", "x: y", "LOG: other"] {
+            assert_eq!(start(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_process_is_found_in_any_prefix() {
+        for (prefix, process) in [
+            ("2026-03-01 08:00:00.5 UTC [77] ", "pid 77"),
+            ("2026-03-01 08:00:00 UTC:10.0.0.1(5432):u@d:[77]:", "pid 77"),
+            ("2026-03-01 08:00:00 UTC [77]: [3-1] user=u,db=d ", "pid 77"),
+            ("2026-03-01 08:00:00 UTC-65923f10.4d-", "pid 77"),
+            ("65923f10.4d u d ", "pid 77"),
+            ("pid=77 u=a 00000 ", "pid 77"),
+            ("{\"at\":\"2026-03-01 08:00:00 UTC\",\"pid\":77,\"line\":4} ", "pid 77"),
+            ("2026-03-01 08:00:00 UTC 77 u d ", "pid 77"),
+            ("2026-03-01 08:00:00.123 UTC u d 00000 0 77 ", "pid 77"),
+            ("1767225600.123 77 u ", "pid 77"),
+            ("10.0.0.1(54321) ", "client 10.0.0.1(54321)"),
+            ("2026-03-01 08:00:00 UTC ", ""),
+            ("12 77 u ", ""),
+            ("", ""),
+        ] {
+            assert_eq!(Processes::default().of(prefix), process, "{prefix}");
+        }
+        let mut processes = Processes::default();
+        assert_eq!(processes.of("77 u 0 "), "pid 77");
+        assert_eq!(processes.of("78 u 4711 "), "pid 78", "a transaction id is not a process");
+    }
+
+    #[test]
+    fn the_time_is_that_of_the_message() {
+        assert_eq!(time("1970-01-01 00:00:01 UTC 1970-01-01 00:00:09 UTC "), Some(9.0));
+        assert_eq!(time("1767225600.500 77 "), Some(1_767_225_600.5));
+        assert_eq!(time("u d "), None);
+    }
+}
