@@ -162,22 +162,42 @@ impl Oracle {
 
     #[inline]
     fn record(&mut self, line: &[u8], crlf: bool) {
-        let plain;
-        let line = match line.last() {
-            Some(b'\'') => {
-                plain = bytes::unadjusted(line);
-                plain.as_deref().unwrap_or(line)
+        match line {
+            [b' ', ..] => {
+                self.end_plan();
+                if let Some(left) = open_bind(line, &mut self.bind) {
+                    self.mode = Mode::Bind(left);
+                }
             }
-            // Copies from a terminal are filled with blanks.
-            Some(b' ' | b'\t') if line[0] != b' ' => line.trim_ascii_end(),
-            _ => line,
-        };
-        let state = &mut self.state;
-        if !state.stats.is_empty() && !line.starts_with(b"STAT #") {
-            state.end_plan();
+            // Lines that TraceAdjust wrote, and copies from a terminal, which are filled with blanks.
+            [.., b'\'' | b' ' | b'\t'] => self.changed_record(line, crlf),
+            _ => self.plain_record(line, crlf),
         }
+    }
+
+    #[cold]
+    fn changed_record(&mut self, line: &[u8], crlf: bool) {
+        match bytes::unadjusted(line) {
+            Some(plain) => self.plain_record(&plain, crlf),
+            None => self.plain_record(line.trim_ascii_end(), crlf),
+        }
+    }
+
+    #[inline]
+    fn end_plan(&mut self) {
+        if !self.state.stats.is_empty() {
+            self.state.end_plan();
+        }
+    }
+
+    fn plain_record(&mut self, line: &[u8], crlf: bool) {
+        if let [b'S', b'T', b'A', b'T', b' ', b'#', rest @ ..] = line {
+            self.state.counts.skipped_lines += u64::from(!self.state.stat(rest));
+            return;
+        }
+        self.end_plan();
+        let state = &mut self.state;
         let understood = match line {
-            [] | [b'=', b'=', ..] | [b'B', b'I', b'N', b'D', b'S', b' ', b'#', ..] => true,
             [b'W', b'A', b'I', b'T', b' ', b'#', rest @ ..] => state.wait(rest),
             [b'F', b'E', b'T', b'C', b'H', b' ', b'#', rest @ ..] => {
                 state.call(CallKind::Fetch, rest)
@@ -186,12 +206,10 @@ impl Oracle {
             [b'P', b'A', b'R', b'S', b'E', b' ', b'#', rest @ ..] => {
                 state.call(CallKind::Parse, rest)
             }
-            [b' ', ..] => {
-                if let Some(left) = open_bind(line, &mut self.bind) {
-                    self.mode = Mode::Bind(left);
-                }
-                true
+            [b'C', b'L', b'O', b'S', b'E', b' ', b'#', rest @ ..] => {
+                state.call(CallKind::Close, rest)
             }
+            [] | [b'=', b'=', ..] | [b'B', b'I', b'N', b'D', b'S', b' ', b'#', ..] => true,
             [b'P', b'A', b'R', b'S', ..] => match header(line) {
                 Some((header, failed)) => {
                     state.counts.records += 1;
@@ -208,9 +226,7 @@ impl Oracle {
             }
             _ => state.rare(line),
         };
-        if !understood {
-            self.state.counts.skipped_lines += 1;
-        }
+        self.state.counts.skipped_lines += u64::from(!understood);
     }
 }
 

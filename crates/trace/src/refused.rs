@@ -141,8 +141,9 @@ const REFUSED: &[Refused] = &[
     Refused {
         when: When::BeforeFormats,
         is: |head| {
-            head.line(&["DURATION", "CALLS", "MEAN", "MIN", "MAX"])
-                || head.line(&["CALL-NAME", "DURATION", "CALLS"])
+            head.has("DURATION")
+                && (head.line(&["DURATION", "CALLS", "MEAN", "MIN", "MAX"])
+                    || head.line(&["CALL-NAME", "DURATION", "CALLS"]))
         },
         what: "a report of mrskew",
         hint: "give the SQL trace that mrskew read",

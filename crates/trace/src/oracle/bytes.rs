@@ -54,7 +54,6 @@ const TENS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_00
 
 /// Reads the digits at the start, eight at once; returns their value, which wraps around, and their
 /// number.
-#[inline]
 fn digits(bytes: &[u8]) -> (u64, usize) {
     let Some(first) = bytes.first_chunk() else { return more_digits(bytes, 0, 0) };
     let (value, count) = Eight::of(*first).first();
@@ -81,6 +80,13 @@ const DIGITS_MAX: usize = 18;
 /// Reads a number without a sign; also returns the rest of the line.
 #[inline]
 pub fn unsigned(bytes: &[u8]) -> Option<(i64, &[u8])> {
+    // Most numbers in a trace have one digit.
+    if let [digit @ b'0'..=b'9', rest @ ..] = bytes
+        && let [next, ..] = rest
+        && !next.is_ascii_digit()
+    {
+        return Some((i64::from(digit - b'0'), rest));
+    }
     let (value, count) = digits(bytes);
     (1..=DIGITS_MAX).contains(&count).then(|| (value as i64, &bytes[count..]))
 }
@@ -107,8 +113,78 @@ pub fn count(bytes: &[u8]) -> Option<(i64, &[u8])> {
 /// Reads an unsigned number that identifies something, such as a cursor.
 #[inline]
 pub fn name(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    if let [digit @ b'0'..=b'9', rest @ ..] = bytes
+        && let [b':' | b' ', ..] = rest
+    {
+        return Some((u64::from(digit - b'0'), rest));
+    }
     let (value, count) = digits(bytes);
     (1..=20).contains(&count).then(|| (value, &bytes[count..]))
+}
+
+/// Skips an unsigned number; returns the rest of the line.
+#[inline]
+pub fn skipped(bytes: &[u8]) -> Option<&[u8]> {
+    let count = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    (1..=DIGITS_MAX).contains(&count).then(|| &bytes[count..])
+}
+
+/// Reads names of cursors. Most lines name the same cursor as the line before.
+#[derive(Debug, Default)]
+pub struct Names {
+    /// The name and the colon after it, if they are as long as in all releases from 11.2 on.
+    text: [u8; 16],
+    value: u64,
+}
+
+impl Names {
+    #[inline]
+    pub fn read<'a>(&mut self, line: &'a [u8]) -> Option<(u64, &'a [u8])> {
+        // Before 11.2, names are small numbers.
+        let Some(start) = line.first_chunk().filter(|it: &&[u8; 16]| it[1] != b':') else {
+            return name(line);
+        };
+        if start[15] == b':' && *start == self.text {
+            return Some((self.value, &line[self.text.len() - 1..]));
+        }
+        let (value, rest) = name(line)?;
+        if rest.len() + self.text.len() - 1 == line.len() && rest.starts_with(b":") {
+            (self.text, self.value) = (*start, value);
+        }
+        Some((value, rest))
+    }
+}
+
+/// Reads numbers at the ends of lines, such as times, whose first digits change rarely.
+#[derive(Debug, Default)]
+pub struct Ends {
+    /// Eight bytes before the last eight digits, and value and number of the digits among them.
+    text: [u8; 8],
+    value: u64,
+    count: usize,
+}
+
+impl Ends {
+    /// Reads the number after `key` at the end of a line; also returns what precedes `key`.
+    #[inline]
+    pub fn read<'a>(&mut self, line: &'a [u8], key: &[u8]) -> Option<(i64, &'a [u8])> {
+        let Some((before, high)) = line.split_last_chunk() else { return last(line, key) };
+        let (value, count) = Eight::of(*high).last();
+        let Some(low) = before.last_chunk().filter(|_| count == 8) else { return last(line, key) };
+        if *low != self.text {
+            let (value, count) = Eight::of(*low).last();
+            if count == 0 {
+                return last(line, key);
+            }
+            (self.text, self.value, self.count) = (*low, value, count);
+        }
+        let value = (self.value * TENS[8] + value) as i64;
+        match &before[..before.len() - self.count] {
+            [.., b'0'..=b'9'] => last(line, key),
+            [before @ .., b'-'] => Some((-value, before.strip_suffix(key)?)),
+            before => Some((value, before.strip_suffix(key)?)),
+        }
+    }
 }
 
 /// Reads the number after `key` at the end of a line; also returns what precedes `key`.
@@ -163,7 +239,8 @@ pub fn after(line: &[u8], key: &[u8]) -> Option<i64> {
 pub fn unadjusted(line: &[u8]) -> Option<Vec<u8>> {
     const FRACTION_DIGITS: usize = 6;
     const LOCAL: &[u8] = b",local='";
-    let (head, added) = line.split_at(memchr::memmem::find(line, b",delta=")?);
+    let mut commas = memchr::memchr_iter(b',', line);
+    let (head, added) = line.split_at(commas.find(|at| line[*at..].starts_with(b",delta="))?);
     let (seconds, fraction) = head.split_at(memchr::memrchr(b'.', head)?);
     let fraction = &fraction[1..];
     let start = seconds.iter().rposition(|byte| !byte.is_ascii_digit())?;
@@ -194,7 +271,16 @@ mod tests {
             let line = format!("{before} k={number}");
             let found = last(line.as_bytes(), b" k=");
             prop_assert_eq!(found, whole.map(|it| (it, before.as_bytes())));
+            let mut ends = Ends::default();
+            prop_assert_eq!(ends.read(line.as_bytes(), b" k="), found);
+            prop_assert_eq!(ends.read(line.as_bytes(), b" k="), found);
+            let mut names = Names::default();
+            for text in [format!("{number}: x"), format!("{number}:"), text] {
+                prop_assert_eq!(names.read(text.as_bytes()), name(text.as_bytes()));
+                prop_assert_eq!(names.read(text.as_bytes()), name(text.as_bytes()));
+            }
             let line = format!("{before} k=-{number}");
+            prop_assert_eq!(ends.read(line.as_bytes(), b" k="), last(line.as_bytes(), b" k="));
             prop_assert_eq!(last(line.as_bytes(), b" k=").map(|it| it.0), whole.map(|it| -it));
         }
     }

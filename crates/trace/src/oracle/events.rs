@@ -26,7 +26,14 @@ pub enum Meaning {
 struct Event {
     name: Vec<u8>,
     meaning: Meaning,
+    /// The name as a line has it; empty if the name is cut.
+    text: Vec<u8>,
+    /// The event that followed it last.
+    next: u16,
 }
+
+/// Text between the name of an event and its time.
+const ELAPSED: &[u8] = b"' ela=";
 
 #[derive(Debug)]
 pub struct Events {
@@ -35,6 +42,7 @@ pub struct Events {
     /// Indexed by length and a few bytes of the name.
     cache: [u16; CACHED],
     limit: usize,
+    latest: u16,
 }
 
 /// Id for names beyond the bound.
@@ -42,13 +50,38 @@ const OTHER: u16 = 0;
 
 impl Events {
     pub fn new(limit: usize) -> Self {
-        let other = Event { name: b"(other events)".to_vec(), meaning: Meaning::Nothing };
+        let name = b"(other events)".to_vec();
+        let other = Event { name, meaning: Meaning::Nothing, text: Vec::new(), next: OTHER };
         let limit = limit.min(usize::from(u16::MAX));
-        Self { list: vec![other], ids: HashMap::new(), cache: [OTHER; CACHED], limit }
+        Self { list: vec![other], ids: HashMap::new(), cache: [OTHER; CACHED], limit, latest: OTHER }
     }
 
+    /// Reads the name of an event; returns its id and what follows `ela=`. Events often follow each
+    /// other in the same order.
     #[inline]
-    pub fn id(&mut self, name: &[u8]) -> u16 {
+    pub fn read<'a>(&mut self, line: &'a [u8]) -> Option<(u16, &'a [u8])> {
+        let next = self.list[usize::from(self.latest)].next;
+        let text = self.list[usize::from(next)].text.as_slice();
+        if !text.is_empty() && line.starts_with(text) {
+            self.latest = next;
+            return Some((next, &line[text.len()..]));
+        }
+        let mut end = 0;
+        let rest = loop {
+            end += memchr::memchr(b'\'', &line[end..])?;
+            if let Some(rest) = line[end..].strip_prefix(ELAPSED) {
+                break rest;
+            }
+            end += 1;
+        };
+        let id = self.id(&line[..end]);
+        self.list[usize::from(self.latest)].next = id;
+        self.latest = id;
+        Some((id, rest))
+    }
+
+    fn id(&mut self, name: &[u8]) -> u16 {
+        let is_cut = name.len() > LONGEST_NAME;
         let name = &name[..name.len().min(LONGEST_NAME)];
         let middle = name.get(name.len() / 2).copied().unwrap_or(0);
         let end = name.last().copied().unwrap_or(0);
@@ -63,7 +96,9 @@ impl Events {
             None if self.list.len() >= self.limit => return OTHER,
             None => {
                 let id = self.list.len() as u16;
-                self.list.push(Event { name: name.to_vec(), meaning: meaning(name) });
+                let text = if is_cut { Vec::new() } else { [name, ELAPSED].concat() };
+                let meaning = meaning(name);
+                self.list.push(Event { name: name.to_vec(), meaning, text, next: OTHER });
                 self.ids.insert(name.to_vec(), id);
                 id
             }
@@ -104,21 +139,31 @@ fn meaning(name: &[u8]) -> Meaning {
     }
 }
 
-/// Returns the data that a wait moved, and its file.
+/// Data that a wait moved, its file and its object.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Moved {
+    pub size: Size,
+    pub file: Option<u64>,
+    pub object: Option<i64>,
+}
+
+/// Returns the data that a wait moved.
 #[inline]
-pub fn moved(meaning: Meaning, wait: &Wait) -> (Size, Option<u64>) {
+pub fn moved(meaning: Meaning, wait: &Wait) -> Moved {
     /// A single request of a database is never larger.
     const MOST_BLOCKS: u64 = 1 << 20;
     const MOST_BYTES: u64 = 1 << 32;
-    let values = match meaning {
-        Meaning::Nothing | Meaning::Client => None,
-        Meaning::File | Meaning::Blocks | Meaning::Bytes => wait.values(),
-    };
-    let Some([first, second, third]) = values else { return (Size::default(), None) };
-    match meaning {
-        Meaning::File if third <= MOST_BLOCKS => (Size { bytes: 0, blocks: third }, Some(first)),
-        Meaning::Blocks if second <= MOST_BLOCKS => (Size { bytes: 0, blocks: second }, None),
-        Meaning::Bytes if third <= MOST_BYTES => (Size { bytes: third, blocks: 0 }, None),
-        _ => (Size::default(), None),
+    if matches!(meaning, Meaning::Nothing | Meaning::Client) {
+        return Moved::default();
     }
+    let (values, object) = wait.values();
+    let Some([first, second, third]) = values else { return Moved::default() };
+    let blocks = |blocks| Size { bytes: 0, blocks };
+    let (size, file) = match meaning {
+        Meaning::File if third <= MOST_BLOCKS => (blocks(third), Some(first)),
+        Meaning::Blocks if second <= MOST_BLOCKS => (blocks(second), None),
+        Meaning::Bytes if third <= MOST_BYTES => (Size { bytes: third, blocks: 0 }, None),
+        _ => return Moved::default(),
+    };
+    Moved { size, file, object }
 }

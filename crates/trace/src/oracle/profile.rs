@@ -26,16 +26,16 @@ pub fn trace(state: &State) -> Trace {
         tick_ns,
         lines: state.counts.lines,
         skipped_lines: state.counts.skipped_lines,
-        by_file: by(&state.files, &state.events),
-        by_blocks: by(&state.blocks, &state.events),
-        by_object: by(&state.objects, &state.events),
+        by_file: by(&state.files, &state.memory.events),
+        by_blocks: by(&state.blocks, &state.memory.events),
+        by_object: by(&state.objects, &state.memory.events),
         ..Trace::default()
     };
     sessions(state, tick, &mut trace);
     let statements = state.statements.list.iter();
     trace.statements = statements
         .filter(|held| held.parts.iter().any(|part| part.calls > 0) || !held.waits.list.is_empty())
-        .map(|held| statement(held, &state.events, tick))
+        .map(|held| statement(held, &state.memory.events, tick))
         .collect();
     trace.statements.sort_by(|a, b| b.ns.total_cmp(&a.ns));
     row_sources(state, &mut trace);
@@ -52,7 +52,7 @@ fn sessions(state: &State, tick: f64, trace: &mut Trace) {
             continue;
         }
         let span_ns = read.span_us().map(|us| us as f64 * US);
-        let mut components = waits(&read.waits, &state.events);
+        let mut components = waits(&read.waits, &state.memory.events);
         if read.calls > 0 {
             components.insert(Component::Cpu, cpu(read.cpu_us(), read.calls, tick));
         }
@@ -72,7 +72,7 @@ fn sessions(state: &State, tick: f64, trace: &mut Trace) {
         totals.merge(&read.waits);
         trips.merge(&read.trips);
     }
-    trace.components = waits(&totals, &state.events);
+    trace.components = waits(&totals, &state.memory.events);
     if calls > 0 {
         trace.components.insert(Component::Cpu, cpu(cpu_us, calls, tick));
     } else {

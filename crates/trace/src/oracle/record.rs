@@ -1,6 +1,9 @@
 //! Parsers for one line → one record.
 
-use super::bytes::{HIGHEST, after, count, last, name, number, unsigned};
+use super::bytes::{
+    Ends, HIGHEST, Names, after, count, last, name, number, skipped, unsigned,
+};
+use super::events::Events;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallKind {
@@ -53,13 +56,13 @@ fn field<'a>(text: &'a [u8], key: &[u8]) -> Option<(i64, &'a [u8])> {
 impl Call {
     /// Reads `c=1,e=2,…`, which must be complete.
     #[inline]
-    pub fn parse(fields: &[u8]) -> Option<Self> {
-        Self::usual(fields).or_else(|| Self::any(fields))
+    pub fn parse(fields: &[u8], tims: &mut Ends) -> Option<Self> {
+        Self::usual(fields, tims).or_else(|| Self::any(fields))
     }
 
     /// Reads the fields in the order of most releases; `None` for another order.
     #[inline]
-    fn usual(fields: &[u8]) -> Option<Self> {
+    fn usual(fields: &[u8], tims: &mut Ends) -> Option<Self> {
         let (cpu, rest) = field(fields, b"c=")?;
         let (elapsed, rest) = field(rest, b",e=")?;
         let (physical_reads, rest) = field(rest, b",p=")?;
@@ -68,9 +71,9 @@ impl Call {
         let (misses, rest) = field(rest, b",mis=")?;
         let (rows, rest) = field(rest, b",r=")?;
         let (depth, rest) = field(rest, b",dep=")?;
-        let (_, rest) = field(rest, b",og=")?;
-        let rest = field(rest, b",plh=").map_or(rest, |(_, rest)| rest);
-        let (tim, rest) = field(rest, b",tim=")?;
+        let rest = skipped(rest.strip_prefix(b",og=")?)?;
+        let rest = rest.strip_prefix(b",plh=").map_or(Some(rest), skipped)?;
+        let (tim, rest) = tims.read(rest, b",tim=")?;
         let call = Self {
             cpu,
             elapsed,
@@ -82,7 +85,7 @@ impl Call {
             depth: Some(depth as usize),
             tim: Some(tim),
         };
-        (rest.is_empty() && depth <= DEEPEST && call.is_sane()).then_some(call)
+        (rest.is_empty() && tim >= 0 && depth <= DEEPEST && call.is_sane()).then_some(call)
     }
 
     #[inline]
@@ -140,66 +143,65 @@ impl Call {
 #[derive(Clone, Copy, Debug)]
 pub struct Wait<'a> {
     pub cursor: u64,
-    pub event: &'a [u8],
+    pub event: u16,
     pub elapsed: i64,
-    /// The three parameters, not parsed yet.
-    pub parameters: &'a [u8],
-    pub object: Option<i64>,
+    /// The three parameters and the object, not parsed yet.
+    rest: &'a [u8],
     pub tim: Option<i64>,
+}
+
+/// Kept from line to line: most lines repeat parts of those before.
+#[derive(Debug)]
+pub struct Memory {
+    pub events: Events,
+    pub names: Names,
+    pub tims: Ends,
 }
 
 impl<'a> Wait<'a> {
     /// Parses the rest of a line after `WAIT #`.
     #[inline]
-    pub fn parse(line: &'a [u8]) -> Option<Self> {
-        let (cursor, rest) = name(line)?;
-        let rest = rest.strip_prefix(b": nam='")?;
-        let mut end = 0;
-        let (event, rest) = loop {
-            end += memchr::memchr(b'\'', &rest[end..])?;
-            if let Some(tail) = rest[end..].strip_prefix(b"' ela=") {
-                break (&rest[..end], tail);
-            }
-            end += 1;
-        };
+    pub fn parse(line: &'a [u8], memory: &mut Memory) -> Option<Self> {
+        let (cursor, rest) = memory.names.read(line)?;
+        let (event, rest) = memory.events.read(rest.strip_prefix(b": nam='")?)?;
         let (elapsed, rest) = count(rest)?;
-        let (tim, rest) = match last(rest, b" tim=") {
+        let (tim, rest) = match memory.tims.read(rest, b" tim=") {
             Some((tim, rest)) => (Some(tim), rest),
             None => (None, rest),
         };
-        let (object, parameters) = match last(rest, b" obj#=") {
+        Some(Self { cursor, event, elapsed, rest, tim })
+    }
+
+    /// Returns the three parameters, and the object.
+    #[inline]
+    pub fn values(&self) -> (Option<[u64; 3]>, Option<i64>) {
+        let (object, parameters) = match last(self.rest, b" obj#=") {
             Some((object, rest)) => (Some(object), rest),
-            None => (None, rest),
+            None => (None, self.rest),
         };
-        Some(Self { cursor, event, elapsed, parameters, object, tim })
+        (of_file(parameters).or_else(|| values(parameters)), object)
     }
+}
 
-    /// Parses `file#=1 block#=7725 blocks=1`, whatever the names are.
-    #[inline]
-    pub fn values(&self) -> Option<[u64; 3]> {
-        self.of_file().or_else(|| self.any_values())
-    }
+/// Parses the parameters with the names that 10g and later use for reads of files.
+#[inline]
+fn of_file(parameters: &[u8]) -> Option<[u64; 3]> {
+    let (file, rest) = field(parameters, b" file#=")?;
+    let (block, rest) = field(rest, b" block#=")?;
+    let (blocks, _) = field(rest, b" blocks=")?;
+    Some([file as u64, block as u64, blocks as u64])
+}
 
-    /// Parses the parameters with the names that 10g and later use for reads of files.
-    #[inline]
-    fn of_file(&self) -> Option<[u64; 3]> {
-        let (file, rest) = field(self.parameters, b" file#=")?;
-        let (block, rest) = field(rest, b" block#=")?;
-        let (blocks, _) = field(rest, b" blocks=")?;
-        Some([file as u64, block as u64, blocks as u64])
+/// Parses `file#=1 block#=7725 blocks=1`, whatever the names are.
+fn values(mut parameters: &[u8]) -> Option<[u64; 3]> {
+    let mut values = [0; 3];
+    for value in &mut values {
+        let equals = memchr::memchr(b'=', parameters)?;
+        let (number, rest) = number(&parameters[equals + 1..])?;
+        *value = u64::try_from(number).ok()?;
+        parameters = rest;
     }
-
-    fn any_values(&self) -> Option<[u64; 3]> {
-        let mut values = [0; 3];
-        let mut rest = self.parameters;
-        for value in &mut values {
-            let equals = memchr::memchr(b'=', rest)?;
-            let (number, tail) = number(&rest[equals + 1..])?;
-            *value = u64::try_from(number).ok()?;
-            rest = tail;
-        }
-        Some(values)
-    }
+    Some(values)
 }
 
 /// `PARSING IN CURSOR` or `PARSE ERROR`: the text of a statement follows.

@@ -116,7 +116,7 @@ pub struct Session {
     client_call_end: Option<i64>,
     /// Whether there have been only waits since a call of the client ended.
     after_client_call: bool,
-    waits_after: Vec<(u32, u64)>,
+    pub waits_after: Vec<(u32, u64)>,
     span_us: i64,
     start: Option<i64>,
     end: i64,

@@ -7,11 +7,11 @@ use memchr::memmem;
 use crate::format::Limits;
 use crate::normal::{self, Dialect};
 
-use super::bytes;
+use super::bytes::{self, Ends, Names};
 use super::counts::{Counts, Ticks};
-use super::events::{Events, Meaning, moved};
+use super::events::{Events, Meaning, Moved, moved};
 use super::plans::{LONGEST_PLAN, Plans};
-use super::record::{Call, CallKind, Header, Stat, Wait};
+use super::record::{Call, CallKind, Header, Memory, Stat, Wait};
 use super::session::{Cursor, Session, Trip};
 use super::statements::{Key, OTHERS, Statements};
 use super::tally::Keyed;
@@ -36,7 +36,7 @@ pub struct State {
     pub open_cursors: usize,
     /// The cursor that was used last, its session and its statement.
     recent: Option<(u64, u32, u32)>,
-    pub events: Events,
+    pub memory: Memory,
     pub statements: Statements,
     pub plans: Plans,
     pub stats: Vec<Stat>,
@@ -62,7 +62,11 @@ impl State {
             current: 0,
             open_cursors: 0,
             recent: None,
-            events: Events::new(limits.events),
+            memory: Memory {
+                events: Events::new(limits.events),
+                names: Names::default(),
+                tims: Ends::default(),
+            },
             statements: Statements::new(&limits),
             plans: Plans::new(limits.row_sources),
             stats: Vec::new(),
@@ -77,14 +81,14 @@ impl State {
 
     #[inline]
     pub fn wait(&mut self, line: &[u8]) -> bool {
-        let Some(wait) = Wait::parse(line) else { return false };
+        let Some(wait) = Wait::parse(line, &mut self.memory) else { return false };
         self.counts.records += 1;
         self.counts.negative_waits += u64::from(wait.elapsed < 0);
         let elapsed = wait.elapsed.max(0).saturating_mul(self.unit);
         let us = elapsed as u64;
-        let event = self.events.id(wait.event);
-        let meaning = self.events.meaning(event);
-        let (size, file) = moved(meaning, &wait);
+        let event = wait.event;
+        let meaning = self.memory.events.meaning(event);
+        let Moved { size, file, object } = moved(meaning, &wait);
         let statement = (wait.cursor != 0).then(|| self.statement(wait.cursor));
         let session = &mut self.sessions[self.current as usize];
         session.at(wait.tim.map(|tim| tim.saturating_mul(self.unit)), elapsed);
@@ -107,7 +111,7 @@ impl State {
         if size.blocks > 0 {
             self.blocks.add((event, size.blocks), us, size, self.limits.keys);
         }
-        if let (true, Some(object @ 1..)) = (size.blocks + size.bytes > 0, wait.object) {
+        if let (true, Some(object @ 1..)) = (size.blocks + size.bytes > 0, object) {
             self.objects.add((event, object as u64), us, size, self.limits.keys);
         }
         true
@@ -115,8 +119,10 @@ impl State {
 
     fn client_wait(&mut self, trip: Trip) {
         let session = &mut self.sessions[self.current as usize];
-        for (statement, us) in session.between_calls() {
-            self.statements.of(statement).wait_between(us);
+        if !session.waits_after.is_empty() {
+            for (statement, us) in session.between_calls() {
+                self.statements.of(statement).wait_between(us);
+            }
         }
         if let Some(statement) = trip.statement {
             self.statements.of(statement).wait_between(trip.wait_us);
@@ -136,9 +142,9 @@ impl State {
     /// Handles the rest of a line after `FETCH #` and the like.
     #[inline]
     pub fn call(&mut self, kind: CallKind, line: &[u8]) -> bool {
-        let Some((cursor, rest)) = bytes::name(line) else { return false };
+        let Some((cursor, rest)) = self.memory.names.read(line) else { return false };
         let Some(fields) = rest.strip_prefix(b":") else { return false };
-        let Some(call) = Call::parse(fields) else { return false };
+        let Some(call) = Call::parse(fields, &mut self.memory.tims) else { return false };
         if call.depth.is_none() {
             return false;
         }
@@ -237,7 +243,8 @@ impl State {
         self.plans.add(statement, (first.cursor, texts), &stats, self.release < 11);
     }
 
-    fn stat(&mut self, line: &[u8]) -> bool {
+    /// Handles the rest of a line after `STAT #`.
+    pub fn stat(&mut self, line: &[u8]) -> bool {
         let Some(stat) = Stat::parse(line) else { return false };
         self.counts.records += 1;
         let continues =
@@ -253,12 +260,6 @@ impl State {
 
     /// Handles lines that are too rare for a branch of their own before all others.
     pub fn rare(&mut self, line: &[u8]) -> bool {
-        if let Some(rest) = line.strip_prefix(b"STAT #") {
-            return self.stat(rest);
-        }
-        if let Some(rest) = line.strip_prefix(b"CLOSE #") {
-            return self.call(CallKind::Close, rest);
-        }
         for start in [&b"SORT UNMAP #"[..], b"UNMAP #"] {
             if let Some(rest) = line.strip_prefix(start) {
                 return self.call(CallKind::Unmap, rest);
@@ -292,7 +293,7 @@ impl State {
             // `RPC CALL:PROCEDURE …` has only the name.
             return kind == CallKind::Remote;
         }
-        let Some(call) = Call::parse(fields) else { return false };
+        let Some(call) = Call::parse(fields, &mut self.memory.tims) else { return false };
         self.count_call(kind, None, call);
         true
     }

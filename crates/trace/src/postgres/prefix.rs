@@ -152,10 +152,14 @@ pub fn marked(prefix: &str) -> Option<String> {
     pid.or_else(|| words(prefix).find_map(session))
 }
 
-/// Returns the first number in brackets.
+/// Returns the first number in brackets, also after a name: `[postgres.77]`.
 fn bracketed(prefix: &str) -> Option<&str> {
     let inner = prefix.split('[').skip(1).filter_map(|rest| rest.split(']').next());
-    inner.map(str::trim).find(|it| is_number(it))
+    let number = |it: &str| match it.rsplit_once('.') {
+        Some((name, number)) if name.starts_with(char::is_alphabetic) => number.len(),
+        _ => it.len(),
+    };
+    inner.map(str::trim).map(|it| &it[it.len() - number(it)..]).find(|it| is_number(it))
 }
 
 /// Returns the number after `pid=` and the like.
@@ -238,6 +242,7 @@ mod tests {
             ("2026-03-01 08:00:00 UTC 77 u d ", "pid 77"),
             ("2026-03-01 08:00:00.123 UTC u d 00000 0 77 ", "pid 77"),
             ("1767225600.123 77 u ", "pid 77"),
+            ("2026-03-01T08:00:00+00:00 app[postgres.77]: [GREEN] [15-1]  code = 00000 ", "pid 77"),
             ("10.0.0.1(54321) ", "client 10.0.0.1(54321)"),
             ("2026-03-01 08:00:00 UTC ", ""),
             ("12 77 u ", ""),
