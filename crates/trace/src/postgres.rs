@@ -106,13 +106,14 @@ struct Unread {
     /// Durations whose statement is not in the log, and their sum.
     no_statement: u64,
     no_statement_ms: f64,
-    /// Messages without a process.
+    /// Durations of a known process, and of an unknown one.
+    with_process: u64,
     no_process: u64,
 }
 
 impl Unread {
     fn notes(&self) -> Vec<String> {
-        let Self { plans, foreign, no_statement, no_statement_ms, no_process } = self;
+        let Self { plans, foreign, no_statement, no_statement_ms, with_process, no_process } = self;
         let mut notes = Vec::new();
         let mut note = |count: &u64, text: String| {
             if *count > 0 {
@@ -141,11 +142,14 @@ impl Unread {
                 no_statement_ms / 1e3
             ),
         );
+        let advice = "log_line_prefix = '%m [%p] ' tells sessions apart";
         note(
             no_process,
-            "the log does not say which process wrote a line: sessions are not told apart; \
-             log_line_prefix = '%m [%p] ' does"
-                .to_owned(),
+            if *with_process == 0 {
+                format!("the log does not say which process wrote a line: {advice}")
+            } else {
+                format!("{no_process} messages are of an unknown process: {advice}")
+            },
         );
         notes
     }
@@ -222,7 +226,9 @@ impl Log {
         };
         let ns = ms * 1e6;
         let rest = rest.trim_start();
-        self.unread.no_process += u64::from(message.process.is_empty());
+        let is_known = !message.process.is_empty();
+        self.unread.with_process += u64::from(is_known);
+        self.unread.no_process += u64::from(!is_known);
         if let Some(plan) = rest.strip_prefix("plan:") {
             match other_plan::statement(plan.trim_start()) {
                 Some(sql) => self.unread_plan(message, ns, &sql),

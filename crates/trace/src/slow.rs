@@ -118,8 +118,11 @@ impl Log {
     /// Handles a line of the block before a statement; returns false if it is not one.
     fn header(&mut self, line: &str) -> bool {
         let Some(rest) = line.strip_prefix('#') else { return false };
-        if self.entry.has_text && !starts_entry(rest) {
-            return false;
+        if self.entry.has_text {
+            if !starts_entry(rest) {
+                return false;
+            }
+            self.close();
         }
         let rest = rest.trim_start();
         if let Some(time) = rest.strip_prefix("Time: ") {
@@ -195,7 +198,7 @@ impl Log {
             }
             return;
         };
-        entry.check_lock(query_s);
+        entry.check_parts(query_s);
         if let Some(time) = &entry.odd {
             self.doubtful.note(time);
         }
@@ -273,15 +276,19 @@ impl Entry {
         *field = seconds;
     }
 
-    /// A statement does not wait for locks longer than it takes. Whole seconds are rounded.
-    fn check_lock(&mut self, query_s: f64) {
-        let whole = self.lock_s.is_some_and(|it| it.fract() == 0.0) && query_s.fract() == 0.0;
-        let most = query_s + if whole { 1.0 } else { ROUNDING_S };
-        let locks =
-            [(&mut self.lock_s, "Lock_time"), (&mut self.row_lock_s, "InnoDB_rec_lock_wait")];
-        for (lock, key) in locks {
-            if let Some(seconds) = lock.take_if(|seconds| *seconds > most) {
-                self.odd.get_or_insert_with(|| format!("{key}: {seconds} of {query_s}"));
+    /// A part of a statement's time is not longer than all of it. Whole seconds are rounded.
+    fn check_parts(&mut self, query_s: f64) {
+        let is_whole = self.lock_s.is_some_and(|it| it.fract() == 0.0) && query_s.fract() == 0.0;
+        let most = query_s + if is_whole { 1.0 } else { ROUNDING_S };
+        let parts = [
+            (&mut self.lock_s, "Lock_time"),
+            (&mut self.row_lock_s, "InnoDB_rec_lock_wait"),
+            (&mut self.read_s, "the time of reads"),
+            (&mut self.queue_s, "InnoDB_queue_wait"),
+        ];
+        for (part, name) in parts {
+            if let Some(seconds) = part.take_if(|seconds| *seconds > most) {
+                self.odd.get_or_insert_with(|| format!("{name}: {seconds} of {query_s}"));
             }
         }
     }
@@ -316,12 +323,20 @@ impl Entry {
 }
 
 /// Returns whether the text after `#` begins a block, rather than being a comment of the previous
-/// statement.
+/// statement. Logs that other programs wrote leave out some of its lines.
 fn starts_entry(rest: &str) -> bool {
-    let time = |it: &str| it.starts_with(|first: char| first.is_ascii_digit());
+    let digit = |it: &str| it.starts_with(|first: char| first.is_ascii_digit());
     let user = |it: &str| it.contains('@') && it.contains('[');
-    rest.strip_prefix(" Time: ").is_some_and(time)
-        || rest.strip_prefix(" User@Host: ").is_some_and(user)
+    let clock =
+        |it: &str| it.matches(':').count() >= 2 && it.contains(|it: char| it.is_ascii_digit());
+    let starts: [(&str, &dyn Fn(&str) -> bool); 5] = [
+        (" Time: ", &clock),
+        (" User@Host: ", &user),
+        (" User: ", &user),
+        (" Thread_id: ", &digit),
+        (" Query_time: ", &|it| digit(it) && it.contains("Lock_time: ")),
+    ];
+    starts.iter().any(|(start, is)| rest.strip_prefix(start).is_some_and(is))
 }
 
 /// Returns whether a key has a time.

@@ -53,7 +53,13 @@ impl Events {
         let name = b"(other events)".to_vec();
         let other = Event { name, meaning: Meaning::Nothing, text: Vec::new(), next: OTHER };
         let limit = limit.min(usize::from(u16::MAX));
-        Self { list: vec![other], ids: HashMap::new(), cache: [OTHER; CACHED], limit, latest: OTHER }
+        Self {
+            list: vec![other],
+            ids: HashMap::new(),
+            cache: [OTHER; CACHED],
+            limit,
+            latest: OTHER,
+        }
     }
 
     /// Reads the name of an event; returns its id and what follows `ela=`. Events often follow each

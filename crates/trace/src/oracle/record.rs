@@ -1,8 +1,6 @@
 //! Parsers for one line → one record.
 
-use super::bytes::{
-    Ends, HIGHEST, Names, after, count, last, name, number, skipped, unsigned,
-};
+use super::bytes::{Ends, HIGHEST, Names, after, count, last, name, number, skipped, unsigned};
 use super::events::Events;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

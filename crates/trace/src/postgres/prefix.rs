@@ -1,5 +1,7 @@
 //! The prefix of a line, which `log_line_prefix` determines: any parts in any order.
 
+use std::collections::VecDeque;
+
 use crate::instant;
 
 use super::header::is_number;
@@ -46,6 +48,10 @@ pub const DURATIONS: [&str; 13] = [
 ];
 /// The highest process id of Linux; other systems have lower ones.
 const PID_MAX: u32 = 1 << 22;
+const PID_MIN: u32 = 100;
+/// Number of prefixes with which one is compared.
+const RECENT_MAX: usize = 16;
+const REFUSED_MAX: usize = 64;
 
 /// A line that begins a message.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -109,41 +115,63 @@ fn epoch(word: &str) -> Option<f64> {
 /// Finds the process in the prefixes of one file.
 #[derive(Debug, Default)]
 pub struct Processes {
-    /// Number of the word that is the process, if nothing marks it.
-    column: Option<usize>,
+    /// Prefixes before, as words.
+    recent: VecDeque<Vec<String>>,
+    /// Column of the process and number of words, if nothing marks it.
+    found: Option<Column>,
+    /// Columns that are not the process: they have been zero, as the id of a transaction is.
+    refused: Vec<Column>,
+}
+
+/// A word of a prefix. Parts may be empty, so a column is that of prefixes with as many words.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Column {
+    at: usize,
+    words: usize,
 }
 
 impl Processes {
     /// Returns the process, or another name of the session; empty if the prefix has none.
     pub fn of(&mut self, prefix: &str) -> String {
-        marked(prefix)
-            .or_else(|| self.column(prefix))
-            .or_else(|| client(prefix))
-            .unwrap_or_default()
+        let marked = marked(prefix).or_else(|| self.column(prefix)).or_else(|| client(prefix));
+        marked.unwrap_or_default()
     }
 
-    /// Returns the word that is a process id. Where several could be, it is not known which.
+    /// Returns the number that identifies the session: it is the only one that occurred in the same
+    /// place before. It is not called a process, as this is likely but not certain.
     fn column(&mut self, prefix: &str) -> Option<String> {
-        let zone = |word: &str| instant::iso(word).is_some() || epoch(word).is_some();
-        let all: Vec<&str> = words(prefix).collect();
-        let may_be = |word: &str| {
-            is_number(word)
-                && !word.starts_with('0')
-                && word.parse().is_ok_and(|pid: u32| pid <= PID_MAX)
-                && !zone(word)
-        };
-        let at = if let Some(at) = self.column {
-            at
-        } else {
-            let mut found = (0..all.len()).filter(|at| may_be(all[*at]));
-            let (first, second) = (found.next()?, found.next());
-            if second.is_some() {
-                return None;
+        let all: Vec<String> = words(prefix).map(str::to_owned).collect();
+        let column = |at: usize| Column { at, words: all.len() };
+        for at in (0..all.len()).filter(|at| all[*at] == "0") {
+            if self.refused.len() < REFUSED_MAX && !self.refused.contains(&column(at)) {
+                self.refused.push(column(at));
             }
-            *self.column.insert(first)
-        };
-        all.get(at).filter(|word| may_be(word)).map(|pid| format!("pid {pid}"))
+        }
+        self.found = self.found.filter(|it| it.words == all.len() && !self.refused.contains(it));
+        if self.found.is_none() {
+            let repeats = |at: &usize| {
+                let same = |it: &Vec<String>| it.len() == all.len() && it[*at] == all[*at];
+                may_be_process(&all[*at])
+                    && !self.refused.contains(&column(*at))
+                    && self.recent.iter().any(same)
+            };
+            let mut found = (0..all.len()).filter(repeats);
+            if let (Some(at), None) = (found.next(), found.next()) {
+                self.found = Some(column(at));
+            }
+        }
+        let name = self.found.map(|it| all[it.at].clone()).filter(|it| may_be_process(it));
+        if self.recent.len() >= RECENT_MAX {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(all);
+        name.map(|number| format!("session {number}"))
     }
+}
+
+/// Returns whether a word may be the id of a process. Lower numbers count lines.
+fn may_be_process(word: &str) -> bool {
+    is_number(word) && word.parse().is_ok_and(|pid: u32| (PID_MIN..=PID_MAX).contains(&pid))
 }
 
 /// Returns the process, if the prefix marks it.
@@ -239,9 +267,6 @@ mod tests {
             ("65923f10.4d u d ", "pid 77"),
             ("pid=77 u=a 00000 ", "pid 77"),
             ("{\"at\":\"2026-03-01 08:00:00 UTC\",\"pid\":77,\"line\":4} ", "pid 77"),
-            ("2026-03-01 08:00:00 UTC 77 u d ", "pid 77"),
-            ("2026-03-01 08:00:00.123 UTC u d 00000 0 77 ", "pid 77"),
-            ("1767225600.123 77 u ", "pid 77"),
             ("2026-03-01T08:00:00+00:00 app[postgres.77]: [GREEN] [15-1]  code = 00000 ", "pid 77"),
             ("10.0.0.1(54321) ", "client 10.0.0.1(54321)"),
             ("2026-03-01 08:00:00 UTC ", ""),
@@ -250,9 +275,24 @@ mod tests {
         ] {
             assert_eq!(Processes::default().of(prefix), process, "{prefix}");
         }
+    }
+
+    #[test]
+    fn a_number_that_nothing_marks_may_be_the_session() {
         let mut processes = Processes::default();
-        assert_eq!(processes.of("77 u 0 "), "pid 77");
-        assert_eq!(processes.of("78 u 4711 "), "pid 78", "a transaction id is not a process");
+        let mut read = |prefix: &str| processes.of(prefix);
+        // Background processes have no user.
+        assert_eq!(read("2026-03-01 08:00:00 UTC  00000 0 4700 "), "");
+        assert_eq!(read("2026-03-01 08:00:00 UTC u 00000 752 4711 "), "");
+        assert_eq!(read("2026-03-01 08:00:00 UTC u 00000 0 4712 "), "");
+        assert_eq!(read("2026-03-01 08:00:00 UTC u 00000 752 4711 "), "session 4711");
+        assert_eq!(read("2026-03-01 08:00:00 UTC u 00000 0 4712 "), "session 4712");
+        assert_eq!(read("2026-03-01 08:00:00 UTC  00000 0 4700 "), "session 4700");
+        let mut processes = Processes::default();
+        for line in 1..50 {
+            assert_eq!(processes.of(&format!("2026-03-01 08:00:00 UTC u {line} ")), "");
+            assert_eq!(processes.of(&format!("2026-03-01 08:00:00 UTC u {line} ")), "");
+        }
     }
 
     #[test]

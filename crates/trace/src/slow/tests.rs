@@ -252,6 +252,23 @@ fn one_time_stands_for_the_entries_of_a_second() {
 }
 
 #[test]
+fn entries_may_lack_the_lines_of_time_and_user() {
+    let query = "# Query_time: 0.5  Lock_time: 0.1  Rows_sent: 1  Rows_examined: 1\n";
+    for start in [
+        "",
+        "# Thread_id: 7  Schema: d\n",
+        "# User: u[u] @ [10.0.0.1]\n# Thread_id: 7 Schema: d\n",
+        "# Time: 261126  2:05:31 # User@Host: u[u] @ h []\n",
+        "# Time: 261126  2:05:31\n# Client: 10.0.0.1:5\n",
+    ] {
+        let entry = format!("{start}{query}select 1\n# Thread_id: a comment\nfrom t;\n");
+        let trace = read(&entry.repeat(3));
+        let select = statement(&trace, "select ? from t");
+        assert_eq!((select.executions, select.ns, trace.skipped_lines), (3.0, 1.5e9, 0), "{start}");
+    }
+}
+
+#[test]
 fn a_log_may_begin_inside_a_long_statement() {
     let values = "(1,'a'),\n".repeat(20_000);
     let text = values + "(2,'b');\n" + &entry("0.5", "Lock_time: 0.0", "select 1;");
