@@ -329,14 +329,12 @@ fn starts_entry(rest: &str) -> bool {
     let user = |it: &str| it.contains('@') && it.contains('[');
     let clock =
         |it: &str| it.matches(':').count() >= 2 && it.contains(|it: char| it.is_ascii_digit());
-    let starts: [(&str, &dyn Fn(&str) -> bool); 5] = [
-        (" Time: ", &clock),
-        (" User@Host: ", &user),
-        (" User: ", &user),
-        (" Thread_id: ", &digit),
-        (" Query_time: ", &|it| digit(it) && it.contains("Lock_time: ")),
-    ];
-    starts.iter().any(|(start, is)| rest.strip_prefix(start).is_some_and(is))
+    let has = |start: &str, is: &dyn Fn(&str) -> bool| rest.strip_prefix(start).is_some_and(is);
+    has(" Time: ", &clock)
+        || has(" User@Host: ", &user)
+        || has(" User: ", &user)
+        || has(" Thread_id: ", &digit)
+        || has(" Query_time: ", &|it| digit(it) && it.contains("Lock_time: "))
 }
 
 /// Returns whether a key has a time.

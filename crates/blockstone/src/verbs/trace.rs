@@ -1,5 +1,6 @@
 //! `blockstone trace`: divides the response time of statements, from what the database logged.
 
+mod ahead;
 mod args;
 mod earlier;
 mod input;

@@ -266,11 +266,19 @@ fn a_report_of_tkprof_is_a_source_of_figures() {
     );
     let files = Files::new();
     let said = document(&["--what-if=array=100"], &[&files.file("t.txt", report)]);
-    assert_eq!((&said["kind"], &said["response_ns"]), (&"tkprof".into(), &2e9.into()));
+    assert_eq!(
+        (&said["kind"], &said["response_ns"]),
+        (&"tkprof".into(), &2_000_000_000_u64.into())
+    );
     let read = &said["tables"]["profile"][0];
     assert_eq!(
         (&read["component"], &read["time_ns"], &read["calls"], &read["time_ns_max"]),
-        (&"db file sequential read".into(), &1.2e9.into(), &200.into(), &5e7.into())
+        (
+            &"db file sequential read".into(),
+            &1_200_000_000_u64.into(),
+            &200.into(),
+            &50_000_000.into()
+        )
     );
     let statement = &said["tables"]["statements"][0];
     assert_eq!(

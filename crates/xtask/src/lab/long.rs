@@ -1,6 +1,7 @@
 //! Checks that a recording of any length can be viewed: a week at one-second intervals of 50 disks
 //! and 200 process roles is opened, an hour of it replayed, all of it reported, and two hours
-//! compared. Also measures how fast iostat output for 50 disks becomes a recording.
+//! compared. Also measures how fast iostat output for 50 disks becomes a recording, and how fast
+//! `trace` reads a SQL trace.
 
 use std::collections::HashMap;
 use std::fs;
@@ -21,6 +22,9 @@ const SIZE: [&str; 3] = ["7", "50", "200"];
 /// Hours and disks in the iostat output.
 const IOSTAT: [&str; 2] = ["6", "50"];
 const IMPORT_MB_PER_S_MIN: f64 = 50.0;
+/// Megabytes of the SQL trace.
+const TRACE: [&str; 1] = ["600"];
+const TRACE_MB_PER_S_MIN: f64 = 1000.0;
 const MIB: f64 = 1_048_576.0;
 const MEMORY_MIB_MAX: f64 = 300.0;
 /// The fastest of these rounds counts: other programs only make it slower.
@@ -52,6 +56,7 @@ pub fn run(lab: &Lab) -> Result<Results> {
     let product = Product::build(lab)?;
     let example = |name| build(&["--release", "--package", "blockstone", "--example", name]);
     let (writer, iostat) = (example("long_recording")?, example("long_iostat")?);
+    let tracer = example("long_trace")?;
     let at = |name: &str| product.scratch().join(name);
     let (week, page, text, imported) =
         (at("week"), at("page.html"), at("iostat.txt"), at("imported"));
@@ -73,6 +78,14 @@ pub fn run(lab: &Lab) -> Result<Results> {
     let megabytes = fs::metadata(&text)?.len() as f64 / 1e6;
     let cost = measured(&product, &arguments, &imported)?;
     point("import six hours of iostat", cost, megabytes / IMPORT_MB_PER_S_MIN);
+    fs::remove_file(&text)?;
+
+    product.begin("reading a SQL trace")?;
+    write(&tracer, &text, &TRACE)?;
+    let arguments = ["trace".to_owned(), text.display().to_string()];
+    let megabytes = fs::metadata(&text)?.len() as f64 / 1e6;
+    let cost = measured(&product, &arguments, &imported)?;
+    point("read a SQL trace of 600 MB", cost, megabytes / TRACE_MB_PER_S_MIN);
     fs::remove_file(&text)?;
 
     product.begin("writing a week")?;

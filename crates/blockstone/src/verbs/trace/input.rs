@@ -1,6 +1,6 @@
 //! Reads files, compressed or not, into a trace.
 
-use std::io::{self, Read as _};
+use std::io;
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
@@ -8,12 +8,11 @@ use blockstone_base::text::shown;
 use blockstone_base::units::Bytes;
 use blockstone_trace::{Options, Reader, Trace};
 
+use super::ahead::Ahead;
 use crate::failure::{Failure, with_hint_of};
 use crate::input;
 use crate::progress::Progress;
 
-/// Bytes per read.
-const PIECE_BYTES: usize = 1 << 20;
 /// A trace, and the parts of it that could not be read.
 pub struct Input {
     pub trace: Trace,
@@ -28,34 +27,37 @@ pub fn read(paths: &[PathBuf], options: Options, bar: &mut Progress) -> Result<I
     let all: u64 = paths.iter().filter_map(|path| Some(path.metadata().ok()?.len())).sum();
     let (mut bytes, mut before) = (0, 0);
     let mut warnings = Vec::new();
-    let mut piece = vec![0; PIECE_BYTES];
     for path in paths {
         let name = shown(path);
         let refused = |error| refused(&name, &error);
-        let mut source = input::open(path).map_err(|error| unreadable(&name, &error))?;
-        let mut has_any = false;
+        let source = input::open(path).map_err(|error| unreadable(&name, &error))?;
+        let mut ahead = Ahead::of(source);
+        let (mut has_any, mut packed) = (false, 0);
         loop {
-            match source.read(&mut piece) {
-                Ok(0) => break,
-                Ok(count) => {
+            match ahead.next() {
+                Ok(piece) => {
+                    packed = piece.packed;
+                    if piece.bytes().is_empty() {
+                        break;
+                    }
                     has_any = true;
-                    bytes += count as u64;
-                    reader.feed(&piece[..count]).map_err(refused)?;
+                    bytes += piece.bytes().len() as u64;
+                    reader.feed(piece.bytes()).map_err(refused)?;
+                    ahead.done(piece);
                 }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if !has_any => return Err(unreadable(&name, &error)),
                 Err(error) => {
                     warnings.push(format!("{name}: only its beginning could be read: {error}"));
                     break;
                 }
             }
-            let done = before + source.packed();
+            let done = before + packed;
             let text = format!("{} of {}  {name}", Bytes(done), Bytes(all));
             if !bar.step(done as f64 / all.max(1) as f64, &text) {
                 break;
             }
         }
-        before += source.packed();
+        before += packed;
         reader.end_of_file().map_err(refused)?;
         if bar.signal().is_some() {
             break;
