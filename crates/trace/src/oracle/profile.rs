@@ -275,7 +275,7 @@ fn notes(state: &State, trace: &mut Trace) {
     let counted = [
         (cut_lines, "files end in a line that has no end; it is not counted"),
         (limited, "files were limited in size by max_dump_file_size: what followed is not in them"),
-        (continued, "lines name another file of this trace: give them together, in order"),
+        (continued, "lines name another file, which may have more of this trace: give it too"),
         (negative_waits, "waits have negative times and count as 0"),
         (errors, "errors of statements are in the trace"),
         (state.statements.merged, "statements that took little are merged into (others)"),

@@ -344,5 +344,5 @@ fn without_calls_the_processor_time_is_unknown() {
 fn a_trace_of_several_files_says_so() {
     let text = "*** TRACE CONTINUED FROM FILE /u01/trace/t1_ora_7_1.trc ***\n".to_owned()
         + &call("EXEC", 1, (1, 2), 0, 1_000);
-    assert!(has_note(&trace(text), "give them together"));
+    assert!(has_note(&trace(text), "give it too"));
 }
