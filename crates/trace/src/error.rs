@@ -9,9 +9,7 @@ pub enum TraceError {
     #[hint("{hint}")]
     Other { what: &'static str, hint: &'static str },
     #[error("read trace: the format is not known")]
-    #[hint(
-        "an Oracle SQL trace, a report of tkprof, a slow query log or a log of PostgreSQL is expected"
-    )]
+    #[hint("an Oracle SQL trace, a tkprof report, a slow log or a log of PostgreSQL is expected")]
     Unknown,
     #[error("read trace: {what} holds no call and no wait")]
     #[hint("{hint}")]

@@ -169,7 +169,7 @@ impl Oracle {
                     self.mode = Mode::Bind(left);
                 }
             }
-            // Lines that TraceAdjust wrote, and copies from a terminal, which are filled with blanks.
+            // Lines that TraceAdjust wrote, and copies from a terminal, filled with blanks.
             [.., b'\'' | b' ' | b'\t'] => self.changed_record(line, crlf),
             _ => self.plain_record(line, crlf),
         }

@@ -6,6 +6,7 @@
 mod envelope;
 mod header;
 mod json_plan;
+mod message;
 mod node;
 mod other_plan;
 mod prefix;
@@ -21,7 +22,8 @@ use crate::lines::{Lined, Lines, is_sane};
 use crate::model::{Component, Kind, Trace};
 use crate::normal::{self, Dialect};
 use crate::tally::{Cost, Execution, Named, Tally};
-use envelope::{Envelopes, Message};
+use envelope::Envelopes;
+use message::Message;
 use node::{Plan, Plans};
 
 pub const FORMAT: Format = Format {

@@ -281,10 +281,7 @@ fn a_report_of_tkprof_is_a_source_of_figures() {
         )
     );
     let statement = &said["tables"]["statements"][0];
-    assert_eq!(
-        (&statement["id"], &statement["executions"]),
-        (&"4y53369cbbaqf".into(), &1.into())
-    );
+    assert_eq!((&statement["id"], &statement["executions"]), (&"4y53369cbbaqf".into(), &1.into()));
 }
 
 #[test]

@@ -261,7 +261,9 @@ mod tests {
     proptest! {
         #[test]
         fn digits_are_read_as_one_by_one(
-            before in "[ -~\u{80}-\u{ff}]{0,20}", number in "[0-9]{0,25}", after in "[^0-9][ -~]{0,20}"
+            before in "[ -~\u{80}-\u{ff}]{0,20}",
+            number in "[0-9]{0,25}",
+            after in "[^0-9][ -~]{0,20}",
         ) {
             let text = number.clone() + &after;
             prop_assert_eq!(digits(text.as_bytes()), more_digits(text.as_bytes(), 0, 0));

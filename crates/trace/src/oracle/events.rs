@@ -2,9 +2,6 @@
 
 use std::collections::HashMap;
 
-use super::record::Wait;
-use super::tally::Size;
-
 /// Bytes kept of an event's name.
 const LONGEST_NAME: usize = 100;
 const CACHED: usize = 64;
@@ -143,33 +140,4 @@ fn meaning(name: &[u8]) -> Meaning {
         }
         _ => Meaning::Nothing,
     }
-}
-
-/// Data that a wait moved, its file and its object.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Moved {
-    pub size: Size,
-    pub file: Option<u64>,
-    pub object: Option<i64>,
-}
-
-/// Returns the data that a wait moved.
-#[inline]
-pub fn moved(meaning: Meaning, wait: &Wait) -> Moved {
-    /// A single request of a database is never larger.
-    const MOST_BLOCKS: u64 = 1 << 20;
-    const MOST_BYTES: u64 = 1 << 32;
-    if matches!(meaning, Meaning::Nothing | Meaning::Client) {
-        return Moved::default();
-    }
-    let (values, object) = wait.values();
-    let Some([first, second, third]) = values else { return Moved::default() };
-    let blocks = |blocks| Size { bytes: 0, blocks };
-    let (size, file) = match meaning {
-        Meaning::File if third <= MOST_BLOCKS => (blocks(third), Some(first)),
-        Meaning::Blocks if second <= MOST_BLOCKS => (blocks(second), None),
-        Meaning::Bytes if third <= MOST_BYTES => (Size { bytes: third, blocks: 0 }, None),
-        _ => return Moved::default(),
-    };
-    Moved { size, file, object }
 }

@@ -1,7 +1,8 @@
 //! Parsers for one line → one record.
 
 use super::bytes::{Ends, HIGHEST, Names, after, count, last, name, number, skipped, unsigned};
-use super::events::Events;
+use super::events::{Events, Meaning};
+use super::tally::Size;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallKind {
@@ -170,15 +171,44 @@ impl<'a> Wait<'a> {
         Some(Self { cursor, event, elapsed, rest, tim })
     }
 
+    /// Returns the data that it moved.
+    #[inline]
+    pub fn moved(&self, meaning: Meaning) -> Moved {
+        /// A single request of a database is never larger.
+        const MOST_BLOCKS: u64 = 1 << 20;
+        const MOST_BYTES: u64 = 1 << 32;
+        if matches!(meaning, Meaning::Nothing | Meaning::Client) {
+            return Moved::default();
+        }
+        let (values, object) = self.values();
+        let Some([first, second, third]) = values else { return Moved::default() };
+        let blocks = |blocks| Size { bytes: 0, blocks };
+        let (size, file) = match meaning {
+            Meaning::File if third <= MOST_BLOCKS => (blocks(third), Some(first)),
+            Meaning::Blocks if second <= MOST_BLOCKS => (blocks(second), None),
+            Meaning::Bytes if third <= MOST_BYTES => (Size { bytes: third, blocks: 0 }, None),
+            _ => return Moved::default(),
+        };
+        Moved { size, file, object }
+    }
+
     /// Returns the three parameters, and the object.
     #[inline]
-    pub fn values(&self) -> (Option<[u64; 3]>, Option<i64>) {
+    fn values(&self) -> (Option<[u64; 3]>, Option<i64>) {
         let (object, parameters) = match last(self.rest, b" obj#=") {
             Some((object, rest)) => (Some(object), rest),
             None => (None, self.rest),
         };
         (of_file(parameters).or_else(|| values(parameters)), object)
     }
+}
+
+/// Data that a wait moved, its file and its object.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Moved {
+    pub size: Size,
+    pub file: Option<u64>,
+    pub object: Option<i64>,
 }
 
 /// Parses the parameters with the names that 10g and later use for reads of files.

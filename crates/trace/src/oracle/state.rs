@@ -9,9 +9,9 @@ use crate::normal::{self, Dialect};
 
 use super::bytes::{self, Ends, Names};
 use super::counts::{Counts, Ticks};
-use super::events::{Events, Meaning, Moved, moved};
+use super::events::{Events, Meaning};
 use super::plans::{LONGEST_PLAN, Plans};
-use super::record::{Call, CallKind, Header, Memory, Stat, Wait};
+use super::record::{Call, CallKind, Header, Memory, Moved, Stat, Wait};
 use super::session::{Cursor, Session, Trip};
 use super::statements::{Key, OTHERS, Statements};
 use super::tally::Keyed;
@@ -88,7 +88,7 @@ impl State {
         let us = elapsed as u64;
         let event = wait.event;
         let meaning = self.memory.events.meaning(event);
-        let Moved { size, file, object } = moved(meaning, &wait);
+        let Moved { size, file, object } = wait.moved(meaning);
         let statement = (wait.cursor != 0).then(|| self.statement(wait.cursor));
         let session = &mut self.sessions[self.current as usize];
         session.at(wait.tim.map(|tim| tim.saturating_mul(self.unit)), elapsed);

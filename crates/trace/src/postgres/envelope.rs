@@ -6,21 +6,13 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::header::{Fragment, Header, contained, unescaped};
+use super::message::{Message, append};
 use super::prefix::{self, Processes};
 use super::record::Records;
 use crate::instant;
 
-/// Longer messages are cut, and a plan that is cut is not parsed.
-pub const MESSAGE_BYTES: usize = 512 << 10;
 /// Processes that may have an open message at the same time, in syslog.
 const OPEN_MAX: usize = 64;
-
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Message {
-    pub process: String,
-    pub at_s: Option<f64>,
-    pub text: String,
-}
 
 /// A message that may continue on the next line.
 struct Open {
@@ -217,11 +209,4 @@ fn message(value: &Value) -> Option<String> {
     let byte = |it: &Value| it.as_u64().and_then(|it| u8::try_from(it).ok());
     let bytes = value.as_array()?.iter().map(byte).collect::<Option<Vec<u8>>>()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-pub fn append(text: &mut String, between: &str, more: &str) {
-    if text.len() + more.len() < MESSAGE_BYTES {
-        text.push_str(between);
-        text.push_str(more);
-    }
 }

@@ -1,6 +1,6 @@
 //! Records of csvlog, which may take several lines.
 
-use super::envelope::{MESSAGE_BYTES, Message, append};
+use super::message::{MESSAGE_BYTES, Message, append};
 use crate::instant;
 
 /// Field indices, the same in all releases.

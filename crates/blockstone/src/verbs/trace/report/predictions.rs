@@ -10,8 +10,8 @@ use blockstone_judge::Findings;
 use blockstone_record::manifest::Group;
 use blockstone_report::Section;
 use blockstone_trace::{
-    Component, Kind, Prediction, RowSource, Spent, Statement, Trace, array_size, cache_hits, memory_cost,
-    mib_per_second, own_disk_time, round_trip, row_disk_time, single_block_reads,
+    Component, Kind, Prediction, RowSource, Spent, Statement, Trace, array_size, cache_hits,
+    memory_cost, mib_per_second, own_disk_time, round_trip, row_disk_time, single_block_reads,
 };
 
 use super::{Asked, has_waits};
