@@ -196,8 +196,8 @@ fn named(prefix: &str) -> Option<&str> {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     prefix.match_indices(['=', ':']).find_map(|(at, _)| {
         let name = prefix[..at].trim_end_matches(['"', '\'', ' ']);
-        let start = name.rfind(|char: char| !(char.is_ascii_alphanumeric() || char == '_'));
-        let name = &name[start.map_or(0, |at| at + 1)..];
+        let mut words = name.rsplit(|char: char| !(char.is_ascii_alphanumeric() || char == '_'));
+        let name = words.next().unwrap_or_default();
         let start = name.len() - name.trim_start_matches(char::is_numeric).len();
         let value = prefix[at + 1..].trim_start_matches([' ', '"', '\'', '[', '(']);
         let value = &value[..digits(value)];
@@ -269,6 +269,7 @@ mod tests {
             ("{\"at\":\"2026-03-01 08:00:00 UTC\",\"pid\":77,\"line\":4} ", "pid 77"),
             ("2026-03-01T08:00:00+00:00 app[postgres.77]: [GREEN] [15-1]  code = 00000 ", "pid 77"),
             ("10.0.0.1(54321) ", "client 10.0.0.1(54321)"),
+            ("caf\u{e9}=1 \u{fffd}08:00 caf\u{e9}pid=77 ", "pid 77"),
             ("2026-03-01 08:00:00 UTC ", ""),
             ("12 77 u ", ""),
             ("", ""),
