@@ -79,6 +79,7 @@ const ALL: &[Of] = &[
     of::<blockstone_flash::trace::TraceError>,
     of::<blockstone_flash::workload::WorkloadError>,
     of::<blockstone_import::ImportError>,
+    of::<blockstone_input::Foreign>,
     of::<blockstone_measure::capability::UnknownCapability>,
     of::<blockstone_measure::capability::MissingCapability>,
     of::<blockstone_measure::claim::ClaimError>,

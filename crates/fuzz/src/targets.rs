@@ -64,6 +64,11 @@ pub const TARGETS: &[Target] = &[
     target("iostat_json", imports::iostat_json, imports::import),
     target("load_reports", imports::loads, imports::load),
     target("gzip", imports::compressed, imports::import),
+    target("vmstat", imports::vmstat, imports::import),
+    target("dool", imports::dool, imports::import),
+    target("nmon", imports::nmon, imports::import),
+    target("plot", imports::plot, imports::import),
+    target("archive", imports::archives, imports::import),
     // Files of other tools, and of users.
     target("trace", flash::traces, flash::trace),
     target("fio_log", flash::logs, flash::log),

@@ -3,30 +3,69 @@
 use std::io::{self, Cursor, Read};
 
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
-use encoding_rs_io::DecodeReaderBytesBuilder;
+use encoding_rs_io::{DecodeReaderBytes, DecodeReaderBytesBuilder};
 
-/// Number of bytes needed to recognise UTF-16 without a byte order mark.
-const HEAD_BYTES: u64 = 4;
+use crate::archive::is_tar;
+use crate::foreign::{self, Foreign};
+
 const BUFFER_BYTES: usize = 64 << 10;
+const TAR: Foreign = Foreign {
+    what: "a tar archive",
+    hint: "unpack it (tar -xf FILE), and name the file that is meant",
+};
 
 /// Decodes UTF-16, which PowerShell and SQL*Plus on Windows write, and removes a byte order mark.
-/// All other bytes pass unchanged.
+/// All other bytes pass unchanged. Fails if they are of a kind that is not text.
 pub fn decoded(mut from: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
     let mut head = Vec::new();
-    from.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
-    let decoder = DecodeReaderBytesBuilder::new()
-        .encoding(unmarked(&head))
-        .utf8_passthru(true)
-        .strip_bom(true)
-        .build_with_buffer(Cursor::new(head).chain(from), vec![0; BUFFER_BYTES]);
-    Ok(Box::new(decoder.map_err(io::Error::other)?))
+    let read = from.by_ref().take(foreign::HEAD_BYTES as u64).read_to_end(&mut head);
+    if let Some(foreign) = Foreign::of(&head).or_else(|| is_tar(&head).then_some(TAR)) {
+        return Err(foreign.into());
+    }
+    // An error after the first bytes is found where it is: a reader may want those before it.
+    let rest: Box<dyn Read + Send> = match read {
+        Err(error) if head.is_empty() => return Err(error),
+        Err(error) => Box::new(Failing(Some(error))),
+        Ok(_) => from,
+    };
+    let encoding = unmarked(&head);
+    Ok(Box::new(decoder(encoding, Cursor::new(head).chain(rest))?))
 }
 
+/// Decodes the beginning of a file.
+pub fn whole(head: Vec<u8>) -> Vec<u8> {
+    let mut text = Vec::new();
+    let decoded = decoder(unmarked(&head), &head[..]);
+    match decoded.and_then(|mut from| from.read_to_end(&mut text)) {
+        Ok(_) => text,
+        Err(_) => head,
+    }
+}
+
+fn decoder<R: Read>(
+    encoding: Option<&'static Encoding>,
+    from: R,
+) -> io::Result<DecodeReaderBytes<R, Vec<u8>>> {
+    DecodeReaderBytesBuilder::new()
+        .encoding(encoding)
+        .utf8_passthru(true)
+        .strip_bom(true)
+        .build_with_buffer(from, vec![0; BUFFER_BYTES])
+}
+
+/// Fails once, then ends.
+struct Failing(Option<io::Error>);
+
+impl Read for Failing {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
+}
 /// Recognises UTF-16 without a byte order mark: each of two ASCII characters has a zero byte.
 fn unmarked(head: &[u8]) -> Option<&'static Encoding> {
     match *head {
-        [first, 0, second, 0] if first != 0 && second != 0 => Some(UTF_16LE),
-        [0, first, 0, second] if first != 0 && second != 0 => Some(UTF_16BE),
+        [first, 0, second, 0, ..] if first != 0 && second != 0 => Some(UTF_16LE),
+        [0, first, 0, second, ..] if first != 0 && second != 0 => Some(UTF_16BE),
         _ => None,
     }
 }
@@ -65,6 +104,7 @@ mod tests {
             let is_marked = [&b"\xff\xfe"[..], b"\xfe\xff", b"\xef\xbb\xbf"]
                 .iter()
                 .any(|mark| bytes.starts_with(mark));
+            prop_assume!(Foreign::of(&bytes).is_none());
             prop_assume!(!is_marked && unmarked(&bytes[..bytes.len().min(4)]).is_none());
             prop_assert_eq!(decoded(&bytes), bytes);
         }

@@ -1,7 +1,9 @@
-//! Input files of users: files, pipes and standard input, compressed or not, in UTF-8 or UTF-16.
+//! Input files of users: files, pipes and standard input, compressed or not, in UTF-8 or UTF-16,
+//! and archives of them.
 //!
 //! [`Unpacked`] decompresses and decodes while it reads; [`text`] and [`report`] read a whole file
-//! of limited size. This crate must not know what the files contain.
+//! of limited size; [`members`] reads the files of an archive. This crate must not know what text
+//! contains; it names the kinds of files that are not text ([`Foreign`]).
 //!
 //! ```
 //! use blockstone_base::units::Bytes;
@@ -16,7 +18,9 @@
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
+mod archive;
 mod decoded;
+mod foreign;
 mod unpacked;
 
 use std::io::{self, Read};
@@ -24,6 +28,8 @@ use std::path::Path;
 
 use blockstone_base::units::Bytes;
 
+pub use archive::{LeftOut, Members, Source, is_archive, members};
+pub use foreign::Foreign;
 pub use unpacked::{Compression, GoOn, Unpacked};
 
 /// Reads a whole text file; `-` is standard input. Fails with `FileTooLarge` if the text is longer

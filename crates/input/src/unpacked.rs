@@ -1,7 +1,7 @@
 //! gzip, bzip2, xz and zstd, recognised by their first bytes.
 
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read};
+use std::io::{self, BufRead as _, BufReader, Cursor, Read};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use blockstone_sys::input;
 use blockstone_sys::waiting::Waiting;
 
-use crate::decoded;
+use crate::foreign::Foreign;
+use crate::{archive, decoded};
 
 /// Returns false when reading should stop. Called repeatedly while a pipe is silent.
 pub type GoOn = fn() -> bool;
@@ -39,20 +40,20 @@ pub struct Unpacked {
 }
 
 struct Counted {
-    file: Waiting<GoOn>,
+    from: Box<dyn Read + Send>,
     count: Arc<AtomicU64>,
 }
 
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read(buffer)?;
+        let count = self.from.read(buffer)?;
         self.count.fetch_add(count as u64, Ordering::Relaxed);
         Ok(count)
     }
 }
 
 impl Compression {
-    fn of(head: &[u8]) -> Option<Self> {
+    pub(crate) fn of(head: &[u8]) -> Option<Self> {
         match *head {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
             [b'B', b'Z', b'h', b'1'..=b'9', ..] => Some(Self::Bzip2),
@@ -109,23 +110,46 @@ impl Read for Decompressed {
 }
 
 impl Unpacked {
-    /// Opens a file as [`input::open`] does. It ends early once `go_on` returns false.
+    /// Opens a file as [`input::open`] does. It ends early once `go_on` returns false. Of a zip
+    /// archive, its only file is opened.
     pub fn open(path: &Path, go_on: GoOn) -> io::Result<Self> {
-        Self::of(input::open(path)?, go_on)
+        Self::of_file(input::open(path)?, go_on)
     }
 
     /// Like [`Self::open`]; `-` is standard input.
     pub fn open_or_stdin(path: &Path, go_on: GoOn) -> io::Result<Self> {
         if path == Path::new("-") {
-            return Self::of(io::stdin().as_fd().try_clone_to_owned()?.into(), go_on);
+            return Self::of_file(io::stdin().as_fd().try_clone_to_owned()?.into(), go_on);
         }
         Self::open(path, go_on)
     }
 
-    fn of(file: File, go_on: GoOn) -> io::Result<Self> {
-        let packed = Arc::new(AtomicU64::new(0));
-        let counted = Counted { file: Waiting::new(file, go_on), count: Arc::clone(&packed) };
-        let mut buffered = BufReader::with_capacity(PIECE_BYTES, counted);
+    fn of_file(file: File, go_on: GoOn) -> io::Result<Self> {
+        let again = file.try_clone()?;
+        let waiting = Box::new(Waiting::new(file, go_on));
+        let mut buffered = Self::counted(waiting);
+        if archive::is_zip(buffered.fill_buf()?) && again.metadata()?.is_file() {
+            let foreign = Foreign::of(buffered.fill_buf()?);
+            return match foreign {
+                Some(foreign) => Err(foreign.into()),
+                None => Self::of(Self::counted(archive::only(again)?)),
+            };
+        }
+        Self::of(buffered)
+    }
+
+    /// Opens bytes in memory.
+    pub(crate) fn of_bytes(bytes: Cursor<impl AsRef<[u8]> + Send + 'static>) -> io::Result<Self> {
+        Self::of(Self::counted(Box::new(bytes)))
+    }
+
+    fn counted(from: Box<dyn Read + Send>) -> BufReader<Counted> {
+        let counted = Counted { from, count: Arc::default() };
+        BufReader::with_capacity(PIECE_BYTES, counted)
+    }
+
+    fn of(mut buffered: BufReader<Counted>) -> io::Result<Self> {
+        let packed = Arc::clone(&buffered.get_ref().count);
         let compression = Compression::of(buffered.fill_buf()?);
         let bytes: Box<dyn Read + Send> = match compression {
             None => Box::new(buffered),
@@ -134,7 +158,8 @@ impl Unpacked {
         Ok(Self { compression, packed, bytes })
     }
 
-    /// Also decodes UTF-16 and removes a byte order mark; all other bytes pass unchanged.
+    /// Also decodes UTF-16 and removes a byte order mark; all other bytes pass unchanged. Fails
+    /// with [`Foreign`] if the file is of a known kind that is not text.
     pub fn decoded(self) -> io::Result<Self> {
         Ok(Self { bytes: decoded::decoded(self.bytes)?, ..self })
     }

@@ -12,13 +12,22 @@
 //! Load statistics kept by databases are read as a whole by the crate `import` ([`load`]).
 
 mod collectl;
+mod dool;
+mod found;
+mod instant;
 mod iostat;
 mod ledger;
 mod load;
+mod nmon;
+mod perfmon;
+mod plot;
 mod sar;
 mod stamp;
+mod steps;
 mod sysstat;
 mod text;
+mod unread;
+mod vmstat;
 mod writer;
 
 use std::io::ErrorKind;
@@ -31,6 +40,7 @@ use std::thread::available_parallelism;
 use blockstone_base::column::Reading;
 use blockstone_base::hint::Hint;
 use blockstone_base::identity::Host;
+use blockstone_input::{Foreign, LeftOut, Source as File};
 use blockstone_probe::host;
 use blockstone_record::RecordError;
 use blockstone_record::manifest::{End, Imported, ProbeInfo};
@@ -38,13 +48,29 @@ use blockstone_sys::thread;
 use blockstone_view::History;
 
 use crate::settings::Destination;
+use found::Found;
 use load::Load;
-pub use load::{Databases, is_load};
+pub use load::Databases;
 use text::Text;
 use writer::{Contents, Writer, empty_row};
 
 /// Every supported format, in the order in which they are tried on a file.
-const ALL: &[&Format] = &[&collectl::FORMAT, &sar::FORMAT, &iostat::JSON, &iostat::TEXT];
+const ALL: &[&Format] = &[
+    &plot::FORMAT,
+    &collectl::FORMAT,
+    &sar::FORMAT,
+    &iostat::JSON,
+    &iostat::TEXT,
+    &nmon::FORMAT,
+    &dool::FORMAT,
+    &perfmon::FORMAT,
+    &vmstat::FORMAT,
+];
+
+/// Tools whose files in a directory or an archive are read, the first that is there: those that
+/// tell most of each disk first.
+const PREFERRED: [&str; 8] =
+    ["collectl", "iostat", "perfmon", "nmon", "sar", "dstat", "collectl -P", "vmstat"];
 
 /// Maximum number of files read concurrently. A compressed file may need 128 MiB of memory.
 const READERS_MAX: usize = 4;
@@ -103,6 +129,14 @@ pub enum ImportError {
     #[error("import {path}: {why}")]
     #[hint("what can be imported: {known}")]
     Foreign { path: PathBuf, why: &'static str, known: String },
+    /// A kind of file that is not read.
+    #[error("import {path}: {kind}")]
+    #[hint(kind)]
+    Kind { path: PathBuf, kind: Foreign },
+    /// A directory or an archive in which no file is read.
+    #[error("import {path}: {why}")]
+    #[hint("unpack it and name the files that are meant")]
+    NoneFound { path: PathBuf, why: String },
     /// The format is known, but a line of it is damaged.
     #[error("import {path}: line {line}: {what}")]
     #[hint("{hint}")]
@@ -142,7 +176,10 @@ pub struct Import {
     host: Host,
     imported: Imported,
     contents: Contents,
+    left_out: Vec<LeftOut>,
 }
+
+const OVERLAP: &str = "their times overlap";
 
 enum Source {
     Files(Vec<ImportedFile>),
@@ -151,7 +188,9 @@ enum Source {
 }
 
 struct ImportedFile {
-    path: PathBuf,
+    file: File,
+    /// Whether the user named it.
+    is_named: bool,
     format: &'static Format,
     origin: Origin,
     contents: Contents,
@@ -159,38 +198,51 @@ struct ImportedFile {
 
 impl Import {
     /// Reads these files of one tool on one host, or the load statistics of one database, in any
-    /// order. Does not write anything.
+    /// order. Of directories and archives, the files that can be read. Does not write anything.
     pub fn read(paths: &[PathBuf]) -> Result<Self, ImportError> {
-        if paths.iter().any(|path| is_load(path)) {
-            return Self::read_loads(paths, false, Databases::One);
+        Self::read_any(paths, false, Databases::One)
+    }
+
+    /// Like [`Self::read`]. Host names of databases are replaced by a hash unless `keep_names` is
+    /// set.
+    pub fn read_any(
+        paths: &[PathBuf],
+        keep_names: bool,
+        databases: Databases,
+    ) -> Result<Self, ImportError> {
+        let found = found::find(paths)?;
+        if found.files.iter().any(|file| load::holds(&file.source)) {
+            return Self::of_loads(found, keep_names, databases);
         }
-        let mut parts = ImportedFile::read_all(paths)?;
+        Self::of_monitors(found)
+    }
+
+    fn of_monitors(mut found: Found) -> Result<Self, ImportError> {
+        let mut parts = ImportedFile::read_all(&mut found)?;
         parts.sort_by_key(|part| part.contents.first_ns);
+        let parts = ImportedFile::following(parts, &mut found)?;
         let mut contents = Contents::default();
-        for pair in parts.windows(2) {
-            pair[1].follows(&pair[0])?;
-        }
-        let mut notes: Vec<String> = Vec::new();
-        for part in &parts {
-            contents.extend(&part.contents);
-            let name = part.path.file_name().unwrap_or_default().to_string_lossy();
-            let of = if paths.len() > 1 { format!("{name}: ") } else { String::new() };
-            notes.extend(part.origin.notes.iter().map(|note| format!("{of}{note}")));
-        }
+        parts.iter().for_each(|part| contents.extend(&part.contents));
+        let mut notes = notes(&parts);
+        notes.extend(found::told(&found.left_out));
         let Some(last) = parts.last() else {
-            return Err(foreign(Path::new(""), "no file is named"));
+            let left_out = found.left_out.first();
+            let path = left_out.map(|it| it.name.clone()).unwrap_or_default();
+            let why = left_out.map_or("no file is named", |it| it.why.as_str()).to_owned();
+            return Err(ImportError::NoneFound { path, why });
         };
-        let names: Vec<String> = parts.iter().map(|part| part.path.display().to_string()).collect();
+        let files: Vec<File> = parts.iter().map(|part| part.file.clone()).collect();
         let imported = Imported {
             tool: last.format.tool.to_owned(),
             tool_version: last.origin.tool_version.clone(),
-            file: names.join(", "),
+            file: load::files_named(&files),
             holds: last.format.holds.to_owned(),
             notes,
             objects: Vec::new(),
         };
         let host = last.origin.host.clone();
-        Ok(Self { source: Source::Files(parts), host, imported, contents })
+        let left_out = found.left_out;
+        Ok(Self { source: Source::Files(parts), host, imported, contents, left_out })
     }
 
     /// Reads the load statistics of databases, from these files and those in these directories, in
@@ -201,13 +253,24 @@ impl Import {
         keep_names: bool,
         databases: Databases,
     ) -> Result<Self, ImportError> {
+        Self::of_loads(found::find(paths)?, keep_names, databases)
+    }
+
+    fn of_loads(
+        found: Found,
+        keep_names: bool,
+        databases: Databases,
+    ) -> Result<Self, ImportError> {
+        let left_out = found.left_out;
+        let files: Vec<File> = found.files.into_iter().map(|file| file.source).collect();
         let Load { snapshots, host, imported, databases } =
-            Load::read(paths, keep_names, databases)?;
+            Load::read(&files, &left_out, keep_names, databases)?;
         let mut contents = Contents::default();
         for snapshot in &snapshots {
             contents.add(snapshot);
         }
-        Ok(Self { source: Source::Load(snapshots, databases), host, imported, contents })
+        let source = Source::Load(snapshots, databases);
+        Ok(Self { source, host, imported, contents, left_out })
     }
 
     /// Returns the history that the recording would contain, without writing one.
@@ -234,7 +297,7 @@ impl Import {
                         add(&snapshot);
                         Ok(())
                     };
-                    let read = (part.format.read)(&mut Text::open(&part.path)?, &mut sink);
+                    let read = (part.format.read)(&mut Text::open(&part.file)?, &mut sink);
                     read.map_err(|failure| part.failed(failure))?;
                 }
             }
@@ -254,6 +317,12 @@ impl Import {
     /// made.
     pub fn notes(&self) -> &[String] {
         &self.imported.notes
+    }
+
+    /// Returns the files in directories and archives that were not read, with the reasons. They are
+    /// also in the notes.
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
     }
 
     pub fn summary(&self) -> String {
@@ -293,36 +362,114 @@ impl Import {
     }
 }
 
+/// Whether a file, or one in a directory or an archive, contains the load of a database.
+pub fn is_load(path: &Path) -> bool {
+    let found = found::find(&[path.to_owned()]);
+    found.is_ok_and(|found| found.files.iter().any(|file| load::holds(&file.source)))
+}
+
+/// Returns the notes of all files; one that several have is named once.
+fn notes(parts: &[ImportedFile]) -> Vec<String> {
+    let mut all: Vec<(&String, Vec<&ImportedFile>)> = Vec::new();
+    for part in parts {
+        for note in &part.origin.notes {
+            match all.iter_mut().find(|(known, _)| *known == note) {
+                Some((_, of)) => of.push(part),
+                None => all.push((note, vec![part])),
+            }
+        }
+    }
+    let told = |(note, of): (&String, Vec<&ImportedFile>)| {
+        let name = |part: &&ImportedFile| {
+            part.file.name().file_name().unwrap_or_default().to_string_lossy().into_owned()
+        };
+        match of[..] {
+            _ if of.len() == parts.len() => note.clone(),
+            [only] => format!("{}: {note}", name(&only)),
+            _ => format!("{} and {} more: {note}", name(&of[0]), of.len() - 1),
+        }
+    };
+    all.into_iter().map(told).collect()
+}
+
 impl ImportedFile {
-    /// Reads several files concurrently.
-    fn read_all(paths: &[PathBuf]) -> Result<Vec<Self>, ImportError> {
+    /// Reads several files concurrently. Those in directories and archives that are of another
+    /// tool, or damaged, are left out.
+    fn read_all(found: &mut Found) -> Result<Vec<Self>, ImportError> {
+        let mut wanted: Vec<(found::File, &'static Format)> = Vec::new();
+        for file in std::mem::take(&mut found.files) {
+            match Self::format(&file.source) {
+                Ok(format) => wanted.push((file, format)),
+                Err(error) if file.is_named => return Err(error),
+                Err(error) => found.leave_out(file.source.name(), error.to_string()),
+            }
+        }
+        let rank = |tool: &str| {
+            PREFERRED.iter().position(|it| *it == tool).unwrap_or(PREFERRED.len())
+        };
+        let named = wanted.iter().find(|(file, _)| file.is_named).map(|(_, format)| format.tool);
+        let best = || wanted.iter().map(|(_, format)| format.tool).min_by_key(|tool| rank(tool));
+        let tool = named.or_else(best).unwrap_or_default();
+        let is_other = |(file, format): &(found::File, &Format)| {
+            !file.is_named && format.tool != tool
+        };
+        for (file, format) in wanted.extract_if(.., |it| is_other(it)) {
+            let other = format.tool;
+            let why = format!("it is of {other}; {tool} is read: unpack it and name it instead");
+            found.leave_out(file.source.name(), why);
+        }
         let threads = available_parallelism().map_or(1, NonZero::get).min(READERS_MAX);
         let mut parts = Vec::new();
-        for some in paths.chunks(threads) {
-            for part in thread::each("import", some, |path| Self::read(path)) {
-                parts.push(part?);
+        for some in wanted.chunks(threads) {
+            let read = thread::each("import", some, |(file, format)| {
+                Self::read(&file.source, *format)
+            });
+            for (part, (file, _)) in read.into_iter().zip(some) {
+                match part {
+                    Ok(part) => parts.push(Self { is_named: file.is_named, ..part }),
+                    Err(error) if file.is_named || wanted.len() == 1 => return Err(error),
+                    Err(error) => found.leave_out(file.source.name(), error.to_string()),
+                }
             }
         }
         Ok(parts)
     }
 
-    fn read(path: &Path) -> Result<Self, ImportError> {
-        let head = Text::head(path)?;
+    /// Checks whether each may follow the one before it. Of those in directories and archives, one
+    /// that overlaps another is left out.
+    fn following(parts: Vec<Self>, found: &mut Found) -> Result<Vec<Self>, ImportError> {
+        let mut all: Vec<Self> = Vec::new();
+        for part in parts {
+            match all.last().map_or(Ok(()), |last| part.follows(last)) {
+                Ok(()) => all.push(part),
+                Err(ImportError::Differ { other, what: OVERLAP, .. }) if !part.is_named => {
+                    let why = format!("{OVERLAP}: {}", other.display());
+                    found.leave_out(part.file.name(), why);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(all)
+    }
+
+    fn format(file: &File) -> Result<&'static Format, ImportError> {
+        let head = Text::head(file)?;
         if head.trim().is_empty() {
-            return Err(foreign(path, "it is empty"));
+            return Err(foreign(file.name(), "it is empty"));
         }
         let format = ALL.iter().find(|format| (format.recognises)(&head));
-        let Some(&format) = format else {
-            return Err(foreign(path, "its format is unknown"));
-        };
+        format.copied().ok_or_else(|| found::unknown(file.name(), &head))
+    }
+
+    fn read(file: &File, format: &'static Format) -> Result<Self, ImportError> {
         let (origin, contents) = (Origin::default(), Contents::default());
-        let mut part = Self { path: path.to_owned(), format, origin, contents };
+        let mut part = Self { file: file.clone(), is_named: true, format, origin, contents };
         let mut contents = Contents::default();
         let mut sink = |snapshot: Snapshot| {
             contents.add(&snapshot);
             Ok(())
         };
-        let mut text = Text::open(path)?;
+        let mut text = Text::open(file)?;
         let read = (format.read)(&mut text, &mut sink);
         part.origin = read.map_err(|failure| part.failed(failure))?;
         part.contents = contents;
@@ -338,7 +485,7 @@ impl ImportedFile {
         let (send, receive) = sync_channel::<Vec<Snapshot>>(BATCHES);
         // Small allocations made by one thread and freed by another make both wait.
         let (give_back, used) = channel::<Vec<Snapshot>>();
-        let mut text = Text::open(&self.path)?;
+        let mut text = Text::open(&self.file)?;
         let work = move || {
             let mut batch = Vec::new();
             let mut sink = |snapshot: Snapshot| {
@@ -372,12 +519,12 @@ impl ImportedFile {
         match failure {
             Failure::Damage { line, what } => {
                 let hint = format!("the format was taken for {}", self.format.made_by);
-                ImportError::Damaged { path: self.path.clone(), line, what, hint }
+                ImportError::Damaged { path: self.file.name().to_owned(), line, what, hint }
             }
             Failure::File(error) => error,
             Failure::Stopped => {
                 let source = ErrorKind::BrokenPipe.into();
-                ImportError::Read { path: self.path.clone(), source }
+                ImportError::Read { path: self.file.name().to_owned(), source }
             }
         }
     }
@@ -385,7 +532,7 @@ impl ImportedFile {
     /// Checks whether it may follow another file in one recording.
     fn follows(&self, other: &Self) -> Result<(), ImportError> {
         let differ = |what| {
-            let (path, other) = (self.path.clone(), other.path.clone());
+            let (path, other) = (self.file.name().to_owned(), other.file.name().to_owned());
             Err(ImportError::Differ { path, other, what })
         };
         if self.format.tool != other.format.tool {
@@ -395,7 +542,7 @@ impl ImportedFile {
             return differ("they are of different hosts");
         }
         if self.contents.first_ns <= other.contents.last_ns {
-            return differ("their times overlap");
+            return differ(OVERLAP);
         }
         Ok(())
     }

@@ -218,10 +218,8 @@ fn model(name: &str) -> Result<Model> {
         Ok(text) => Ok(Model::parse(name, &text)?),
         Err(_) if !name.contains(['/', '.']) => Ok(Model::built_in(name)?),
         Err(error) => {
-            bail!(Failure::new(
-                format!("read model {name}: {error}"),
-                "name a TOML file, or a built-in one"
-            ))
+            let hint = "name a TOML file, or a built-in one";
+            bail!(input::failure(format!("read model {name}"), &error, hint))
         }
     }
 }

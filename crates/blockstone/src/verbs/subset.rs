@@ -224,10 +224,8 @@ fn settings(args: &SubsetArgs, source: &mut impl SubsetSource) -> Result<Setting
         let text = input::text(path, KEYS_BYTES);
         let hint = "name a file of keys in TOML";
         let text = text.map_err(|error| {
-            anyhow::anyhow!(Failure::new(
-                format!("read the keys in {}: {error}", path.display()),
-                hint
-            ))
+            let read = format!("read the keys in {}", path.display());
+            anyhow::anyhow!(input::failure(read, &error, hint))
         })?;
         source.add_keys(&text, &path.display().to_string())?;
     }

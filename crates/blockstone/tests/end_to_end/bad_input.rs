@@ -3,7 +3,9 @@
 use std::process::Command;
 
 use blockstone_base::Bytes;
-use blockstone_testkit::{DeviceSpec, FileKind, FileSystem, LoopDevice, require, run};
+use blockstone_testkit::{
+    DeviceSpec, FileKind, FileSystem, LoopDevice, ScratchDir, blockstone_binary, require, run,
+};
 
 use super::{Place, completed, copy_binary, names};
 
@@ -45,6 +47,37 @@ fn options_that_make_no_sense_are_refused() {
     for (arguments, expected) in cases {
         let what = refused(&place, place.command("calibrate").args(*arguments).arg(&data));
         assert!(what.contains(expected), "{arguments:?}: {what}");
+    }
+}
+
+#[test]
+fn every_verb_that_reads_a_file_names_one_of_another_kind() {
+    let place = Place::beside();
+    let scratch = ScratchDir::on_disk().unwrap();
+    let (file, out) = (scratch.path().join("file"), scratch.path().join("out"));
+    let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
+    let expected = format!("@{file}");
+    let commands: &[&[&str]] = &[
+        &["size", file],
+        &["watch", "--import", file, "--record", out],
+        &["trace", file],
+        &["offload", "account", file],
+        &["offload", "model", "--cells", "2", "--fit", file],
+        &["flash", "sim", "--raw", "2G", "--format-level", "44", "--trace", file],
+        &["flash", "fit", file],
+        &["reduce", "--model", file, out],
+        &["run", "--target", "instance", "--conf", file, out],
+        &["size", "--iops", "100", "--disk", "180iops", "--expect", &expected],
+    ];
+    let kinds: &[(&[u8], &str)] =
+        &[(b"%PDF-1.7\n", "it is a PDF document"), (b"SQLite format 3\0", "it is an SQLite database")];
+    for arguments in commands {
+        for (bytes, expected) in kinds {
+            std::fs::write(file, bytes).unwrap();
+            let mut command = Command::new(blockstone_binary());
+            let what = refused(&place, command.args(*arguments));
+            assert!(what.contains(expected), "{arguments:?}: {what}");
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use blockstone_import::Names;
 use blockstone_watch::{Destination, Import};
 use flate2::Compression;
-use flate2::write::GzEncoder;
+use flate2::write::{DeflateEncoder, GzEncoder};
 use serde_json::json;
 
 use crate::scratch;
@@ -291,4 +291,114 @@ pub fn compressed() -> Vec<Vec<u8>> {
         gzip.write_all(seed).and_then(|()| gzip.finish()).expect("memory can be written")
     });
     compressed.collect()
+}
+
+pub fn vmstat() -> Vec<Vec<u8>> {
+    let headings = "procs -----------memory---------- ---swap-- -----io---- -system-- \
+                    ------cpu-----\n r  b   swpd   free   buff  cache   si   so    bi    bo   in \
+                    cs us sy id wa st";
+    let report = " 1  0      0 100000  20000 300000    0    0   800   400 1000 2000  5  2 92  1  0";
+    let mut timed = format!("{headings}                 UTC\n");
+    for second in 0..3 {
+        let _ = writeln!(timed, "{report} 2026-11-20 10:00:0{second}");
+    }
+    let run = format!("{headings}\n{report}\n{report}\n{report}\n");
+    let zzz = format!("Linux OSWbb v7.3.3\nCPU_COUNT 8\nzzz ***Fri Nov 20 10:00:00 UTC 2026\n{run}");
+    [timed, run, zzz].map(String::into_bytes).to_vec()
+}
+
+pub fn dool() -> Vec<Vec<u8>> {
+    let text = "\
+\"dool 1.3.1 CSV output\"
+\"Host:\",\"db1\",,,,\"User:\",\"root\"
+\"Cmdline:\",\"dool -td --output f 1\",,,,\"Date:\",\"20 Nov 2026 10:00:00 UTC\"
+
+\"system\",\"dsk/total\",,\"dsk/sda\",,\"io/sda\",,\"load avg\",,
+\"time\",\"dsk/total:read\",\"dsk/total:writ\",\"dsk/sda:read\",\"dsk/sda:writ\",\"read\",\"writ\",\"1m\",\"5m\",\"15m\"
+Nov-20 10:00:00,1,1,1,1,1,1,0.500,0.400,0.300
+Nov-20 10:00:01,8192,4096,8192,4096,1,1,0.500,0.400,0.300
+Nov-20 10:00:02,8192,4096,8192,4096,1,1,0.500,0.400,0.300
+";
+    let untimed = text.replace("\"system\",", "").replace("\"time\",", "");
+    [text.to_owned(), untimed.replace("\nNov-20 10:00:0", "\n")].map(String::into_bytes).to_vec()
+}
+
+pub fn nmon() -> Vec<Vec<u8>> {
+    let mut text = "\
+AAA,progname,nmon16p
+AAA,host,db1
+AAA,OS,Linux,5.14.0
+AAA,cpus,4
+CPU_ALL,CPU Total db1,User%,Sys%,Wait%,Idle%,Steal%,Busy,CPUs
+MEM,Memory MB db1,memtotal,memfree
+NET,Network I/O db1,eth0-read-KB/s,eth0-write-KB/s
+DISKBUSY,Disk %Busy db1,sda,hdisk1
+DISKREAD,Disk Read KB/s db1,sda,hdisk1
+DISKXFER,Disk transfers per second db1,sda,hdisk1
+DISKRXFER,Transfers from disk (reads) per second db1,sda,hdisk1
+"
+    .to_owned();
+    for at in 1..4 {
+        let _ = write!(
+            text,
+            "\
+ZZZZ,T000{at},10:00:0{at},20-NOV-2026
+CPU_ALL,T000{at},25.0,5.0,1.0,69.0,0.0,,4
+MEM,T000{at},2048.0,512.0
+NET,T000{at},100.0,50.0
+DISKBUSY,T000{at},50.0,101.00
+DISKREAD,T000{at},409.6,0.0
+DISKXFER,T000{at},100.0,2.0
+DISKRXFER,T000{at},50.0,1.0
+"
+        );
+    }
+    vec![text.into_bytes()]
+}
+
+pub fn plot() -> Vec<Vec<u8>> {
+    let text = "\
+# Collectl:   V4.3.1-1
+# Date:       20261122-121635  Secs: 1795342595 TZ: +0200
+# SubSys:     d Options:  Interval: 1 NumCPUs: 2  NumBud: 0 Flags: i
+#Date Time [CPU]User% [DSK]ReadTot [DSK:sda]Reads [DSK:sda]WaitR [NET:eth0]RxKB [MEM]Free
+20261122 12:16:37 50 100 100 2 7 1000
+20261122 12:16:38 50 100 100 2 7 1000
+";
+    let utc = text.replace("#Date Time", "#UTC").replace("\n20261122 12:16:3", "\n179534259");
+    [text.to_owned(), utc].map(String::into_bytes).to_vec()
+}
+
+/// Returns archives of the formats: tar, a tar in it, and zip.
+pub fn archives() -> Vec<Vec<u8>> {
+    let tar = |files: &[(&str, &[u8])]| {
+        let mut to = tar::Builder::new(Vec::new());
+        for (name, bytes) in files {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(bytes.len() as u64);
+            to.append_data(&mut header, name, *bytes).expect("memory can be written");
+        }
+        to.into_inner().expect("memory can be written")
+    };
+    let (iostat, vmstat) = (iostat().remove(0), vmstat().remove(0));
+    let inner = tar(&[("oswiostat/db1.dat", &iostat), ("oswvmstat/db1.dat", &vmstat)]);
+    let outer = tar(&[("osw.tar", &inner), ("a.pdf", b"%PDF-1.7\n")]);
+    vec![zip(&[("oswiostat/db1.dat", &iostat), ("osw.tar", &inner)]), inner, outer]
+}
+
+fn zip(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut to = rawzip::ZipArchiveWriter::new(&mut bytes);
+    for (name, content) in files {
+        let file = to.new_file(name).compression_method(rawzip::CompressionMethod::DEFLATE);
+        let (mut entry, config) = file.start().expect("memory can be written");
+        let encoder = DeflateEncoder::new(&mut entry, Compression::fast());
+        let mut writer = config.wrap(encoder);
+        writer.write_all(content).expect("memory can be written");
+        let (encoder, descriptor) = writer.finish().expect("memory can be written");
+        encoder.finish().expect("memory can be written");
+        entry.finish(descriptor).expect("memory can be written");
+    }
+    to.finish().expect("memory can be written");
+    bytes
 }

@@ -62,9 +62,6 @@ fn read(text: &mut Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
             }
             (block.line, block.at_ns) = (number, at_ns);
             block.last.clear();
-        } else if line.starts_with("#Date") {
-            let what = "this is plot data (collectl -P): only raw files are read";
-            return Err(damage(what.to_owned()));
         } else if line.starts_with('#') {
             head(line, &mut origin);
         } else if block.line > 0 && !is_cut {
@@ -160,6 +157,10 @@ impl Block {
                 self.path.push_str("/proc/net/dev");
                 line
             }
+            "load" => {
+                self.path.push_str("/proc/loadavg");
+                line.trim_start().trim_start_matches("load")
+            }
             _ if word.starts_with("tcp-") => {
                 self.path.push_str("/proc/net/snmp");
                 line.trim_start_matches("tcp-")
@@ -212,7 +213,7 @@ fn instant_ns(time: &str) -> Option<u64> {
 }
 
 /// Parses a line of the file's head: `# Name: value  Name: value`.
-fn head(line: &str, origin: &mut Origin) {
+pub fn head(line: &str, origin: &mut Origin) {
     let value = |name: &str| {
         let rest = line.split_once(name)?.1;
         rest.split_whitespace().next()

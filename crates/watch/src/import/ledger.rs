@@ -144,6 +144,11 @@ impl<'a, 's> Ledger<'a, 's> {
         Self { sink, known: BTreeMap::new(), end_ns: None }
     }
 
+    /// Returns the end of the last interval.
+    pub fn end_ns(&self) -> Option<u64> {
+        self.end_ns
+    }
+
     /// Adds the rows of an interval. An object without a row becomes unknown, and so does time not
     /// covered by any interval.
     pub fn add(&mut self, span: Span, rows: &[IntervalRow]) -> Result<(), Failure> {

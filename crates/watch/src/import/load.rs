@@ -6,21 +6,19 @@ mod rows;
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use blockstone_base::hint::Hint as _;
 use blockstone_base::identity::Host;
 use blockstone_import::{HEAD_BYTES, Names, Report, Series, recognises, series};
-use blockstone_input::Unpacked;
+use blockstone_input::{Foreign, LeftOut, Source};
 use blockstone_record::manifest::{Imported, ImportedObject};
-use blockstone_sys::path;
 
-use super::{ImportError, Snapshot};
+use super::{ImportError, Snapshot, found};
 
 /// No report is this large.
 const FILE_BYTES: u64 = 64 << 20;
-/// Maximum number of files in a directory, and of file names that a recording keeps.
-const FILES: usize = 10_000;
+/// Maximum number of file names that a recording keeps.
 const NAMED: usize = 8;
 /// Maximum number of reasons for skipped files that are listed individually.
 const SKIPS_NAMED: usize = 20;
@@ -43,47 +41,38 @@ pub struct Load {
     pub databases: Vec<String>,
 }
 
-/// Whether a file, or one in a directory, contains the load of a database.
-pub fn is_load(path: &Path) -> bool {
-    if path.is_dir() {
-        return files_of(path).is_ok_and(|files| files.iter().any(|file| is_load(file)));
-    }
+/// Whether a file contains the load of a database.
+pub fn holds(file: &Source) -> bool {
     let head =
-        bytes_of(path, HEAD_BYTES as u64).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        bytes_of(file, HEAD_BYTES as u64).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     head.is_ok_and(|head| recognises(&head))
 }
 
 impl Load {
-    /// Reads these files and those of these directories, in any order. A skipped file is listed in
-    /// the notes, with the reason.
+    /// Reads these files, in any order. A skipped file, or one that was left out before, is listed
+    /// in the notes, with the reason.
     pub fn read(
-        paths: &[PathBuf],
+        files: &[Source],
+        left_out: &[LeftOut],
         keep_names: bool,
         databases: Databases,
     ) -> Result<Self, ImportError> {
-        let mut files = Vec::new();
-        for path in paths {
-            if path.is_dir() {
-                files.extend(files_of(path)?);
-            } else {
-                files.push(path.clone());
-            }
-        }
         let (mut reports, mut skips) = (Vec::new(), Vec::new());
         let salt = salt();
         let names = if keep_names { Names::Kept } else { Names::Hidden { salt: &salt } };
-        for path in &files {
-            match report(path, names) {
-                Ok(report) => reports.push((path, report)),
-                Err(skip) => skips.push((path, skip)),
+        for file in files {
+            match report(file, names) {
+                Ok(report) => reports.push((file.name(), report)),
+                Err(skip) => skips.push((file.name(), skip)),
             }
         }
         if reports.is_empty() {
-            return Err(none_read(paths, &skips));
+            return Err(none_read(files, &skips));
         }
-        let notes = notes(&reports, &skips);
+        let mut notes = notes(&reports, &skips);
+        notes.extend(found::told(left_out));
         let reports: Vec<Report> = reports.into_iter().map(|(_, report)| report).collect();
-        Self::of(&series(&reports), &reports, files_named(&files), notes, databases)
+        Self::of(&series(&reports), &reports, files_named(files), notes, databases)
     }
 
     fn of(
@@ -163,8 +152,11 @@ fn salt() -> [u8; 16] {
     salt
 }
 
-fn report(path: &Path, names: Names<'_>) -> Result<Report, Skip> {
-    let bytes = bytes_of(path, FILE_BYTES + 1).map_err(|error| Skip::by(error.to_string()))?;
+fn report(file: &Source, names: Names<'_>) -> Result<Report, Skip> {
+    let bytes = bytes_of(file, FILE_BYTES + 1).map_err(|error| Skip {
+        why: error.to_string(),
+        hint: Foreign::in_error(&error).map(|kind| kind.hint.to_owned()),
+    })?;
     if bytes.len() as u64 > FILE_BYTES {
         return Err(Skip::by(format!("it has more than {} MiB", FILE_BYTES >> 20)));
     }
@@ -176,45 +168,37 @@ fn report(path: &Path, names: Names<'_>) -> Result<Report, Skip> {
     }
     // Reports of old servers contain names in the character set of the database.
     let text = String::from_utf8_lossy(&bytes);
-    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let name = file.name().file_stem().unwrap_or_default().to_string_lossy();
     blockstone_import::read(&name, &text, names)
         .map_err(|error| Skip { why: error.to_string(), hint: error.hint().map(Cow::into_owned) })
 }
 
 /// Reads the beginning of a file, decompressed; a truncated one as far as possible.
-fn bytes_of(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
+fn bytes_of(file: &Source, most: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    match Unpacked::open(path, || true)?.decoded()?.take(most).read_to_end(&mut bytes) {
+    match file.open(|| true)?.decoded()?.take(most).read_to_end(&mut bytes) {
         Err(error) if bytes.is_empty() => Err(error),
         _ => Ok(bytes),
     }
-}
-
-/// Returns the files of a directory, sorted by name.
-fn files_of(path: &Path) -> Result<Vec<PathBuf>, ImportError> {
-    let failed = |source| ImportError::Read { path: path.to_owned(), source };
-    let mut files = path::entries(path).map_err(failed)?;
-    files.retain(|path| path.is_file());
-    files.truncate(FILES);
-    Ok(files)
 }
 
 fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn files_named(files: &[PathBuf]) -> String {
+/// Names the files for a recording.
+pub fn files_named(files: &[Source]) -> String {
     let names: Vec<String> =
-        files.iter().take(NAMED).map(|path| path.display().to_string()).collect();
+        files.iter().take(NAMED).map(|file| file.name().display().to_string()).collect();
     match files.len().saturating_sub(NAMED) {
         0 => names.join(", "),
         more => format!("{} and {more} more", names.join(", ")),
     }
 }
 
-fn none_read(paths: &[PathBuf], skips: &[(&PathBuf, Skip)]) -> ImportError {
-    let path =
-        skips.first().map_or_else(|| paths.first().cloned(), |(path, _)| Some((*path).clone()));
+fn none_read(files: &[Source], skips: &[(&Path, Skip)]) -> ImportError {
+    let first = files.first().map(Source::name);
+    let path = skips.first().map(|(path, _)| *path).or(first).map(Path::to_owned);
     let skip = match skips {
         [] => Skip::by("there is no file in it"),
         [(_, skip), ..] => skip.clone(),
@@ -223,8 +207,8 @@ fn none_read(paths: &[PathBuf], skips: &[(&PathBuf, Skip)]) -> ImportError {
     ImportError::Load { path: path.unwrap_or_default(), what: skip.why, hint }
 }
 
-fn notes(reports: &[(&PathBuf, Report)], skips: &[(&PathBuf, Skip)]) -> Vec<String> {
-    let of_report = |(path, report): &(&PathBuf, Report)| {
+fn notes(reports: &[(&Path, Report)], skips: &[(&Path, Skip)]) -> Vec<String> {
+    let of_report = |(path, report): &(&Path, Report)| {
         let name = file_name(path);
         report.notes.iter().map(|note| format!("{name}: {note}")).collect::<Vec<_>>()
     };

@@ -1,11 +1,10 @@
 //! Reads a file line by line, decompressed, and detects a missing end.
 
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read};
-use std::path::{Path, PathBuf};
 
-use blockstone_input::Unpacked;
+use blockstone_input::{Foreign, Source, Unpacked};
 
-use super::{Failure, ImportError, foreign};
+use super::{Failure, ImportError, foreign, found};
 
 /// A zero byte among these first bytes means a binary file.
 const HEAD_BYTES: usize = 512;
@@ -18,7 +17,7 @@ const HINT: &str = "copy it again; a truncated file would be read up to its end"
 const BINARY: &str = "it is binary; sar's binary files become JSON with sadf -j";
 
 pub struct Text {
-    path: PathBuf,
+    file: Source,
     from: BufReader<Unpacked>,
     is_packed: bool,
     line: Vec<u8>,
@@ -31,11 +30,13 @@ pub struct Text {
 
 impl Text {
     /// Opens a file, compressed or not.
-    pub fn open(path: &Path) -> Result<Self, ImportError> {
-        let unreadable = |source| ImportError::Read { path: path.to_owned(), source };
-        let unpacked = Unpacked::open(path, || true).map_err(unreadable)?;
+    pub fn open(file: &Source) -> Result<Self, ImportError> {
+        let path = file.name();
+        let unreadable = |source| found::unreadable(path, source);
+        let unpacked = file.open(|| true).map_err(unreadable)?;
         let failed = |error: Error| match error.raw_os_error() {
             Some(_) => unreadable(error),
+            None if Foreign::in_error(&error).is_some() => unreadable(error),
             None => ImportError::Damaged {
                 path: path.to_owned(),
                 line: 1,
@@ -53,7 +54,7 @@ impl Text {
             }
         }
         Ok(Self {
-            path: path.to_owned(),
+            file: file.clone(),
             from,
             is_packed,
             line: Vec::new(),
@@ -64,8 +65,8 @@ impl Text {
     }
 
     /// Returns the first lines of a file, or as many as can be read.
-    pub fn head(path: &Path) -> Result<String, ImportError> {
-        let mut text = Self::open(path)?;
+    pub fn head(file: &Source) -> Result<String, ImportError> {
+        let mut text = Self::open(file)?;
         let mut head = String::new();
         while head.len() < SHOWN_BYTES {
             match text.next_line() {
@@ -97,7 +98,7 @@ impl Text {
                 return Err(self.damaged(error.to_string()));
             }
             Err(source) => {
-                return Err(Failure::File(ImportError::Read { path: self.path.clone(), source }));
+                return Err(Failure::File(found::unreadable(self.file.name(), source)));
             }
         }
         if self.line.is_empty() {
@@ -138,7 +139,8 @@ impl Text {
     }
 
     fn damaged(&self, what: String) -> Failure {
-        let (path, line, hint) = (self.path.clone(), self.number, HINT.to_owned());
+        let path = self.file.name().to_owned();
+        let (line, hint) = (self.number, HINT.to_owned());
         Failure::File(ImportError::Damaged { path, line, what, hint })
     }
 }

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
+mod hosts;
 mod loads;
 
 use blockstone_base::hint::Hint as _;
@@ -516,7 +517,7 @@ fn damaged_foreign_and_empty_files_are_refused_with_the_line() {
     let odd = raw.replacen(">>> 1795342598.001", ">>> 17953425x8.001", 1);
     refused("odd.raw", odd.as_bytes(), &["line 257: `>>> 17953425x8.001 <<<` is not a time"]);
     let plots = "################\n# Collectl:   V4.3.1-1\n#Date Time [CPU]User%\n2026 10 1\n";
-    refused("plot", plots.as_bytes(), &["line 3", "only raw files are read"]);
+    refused("plot", plots.as_bytes(), &["line 4", "`2026 10 1` does not begin with a time"]);
     let mut gz = fs::read(fixture("collectl.raw.gz")).unwrap();
     let at = gz.len() / 2;
     gz[at..at + 8].fill(0xff);

@@ -42,11 +42,8 @@ pub fn check_unit(unit: Option<Unit>, is_used: bool) -> Result<()> {
 /// Reads a file, compressed or not.
 pub fn text(path: &Path) -> Result<String> {
     input::report(path, BYTES_MAX).map_err(|error| {
-        let name = shown(path);
-        anyhow!(Failure::new(
-            format!("read {name}: {error}"),
-            "name a report of a database, or a CSV of counters"
-        ))
+        let hint = "name a report of a database, or a CSV of counters";
+        anyhow!(input::failure(format!("read {}", shown(path)), &error, hint))
     })
 }
 

@@ -10,7 +10,7 @@ use blockstone_record::Recording;
 use blockstone_record::manifest::Group;
 use blockstone_size::hardware::cache::AdviceRow;
 use blockstone_size::{Observation, Source};
-use blockstone_watch::{Databases, Destination, Import, is_load};
+use blockstone_watch::{Databases, Destination, Import};
 use jiff::tz::TimeZone;
 
 use super::args::SizeArgs;
@@ -49,8 +49,7 @@ pub fn read(args: &SizeArgs, context: &Context) -> Result<Sources> {
             if before == (files.len(), sources.histories.len()) {
                 bail!(Failure::new(
                     format!("size {name}: the directory has no files"),
-                    "name reports, recordings or the directories that they are in; directories \
-                     in a directory are not read"
+                    "name reports, recordings or the directories that they are in"
                 ));
             }
         } else {
@@ -68,7 +67,7 @@ fn names_recording(name: &str) -> bool {
     name == "last" || !name.contains(['/', '.'])
 }
 
-/// Adds the files of a directory, in the order of their names, and the recordings in it.
+/// Adds a directory, if it has anything but recordings, and the recordings in it.
 fn directory(path: &Path, files: &mut Vec<PathBuf>, sources: &mut Sources) -> Result<()> {
     let found = blockstone_sys::path::entries(path).map_err(|error| {
         let path = path.display();
@@ -84,21 +83,12 @@ fn directory(path: &Path, files: &mut Vec<PathBuf>, sources: &mut Sources) -> Re
             "name those that are meant"
         ));
     }
-    let dirs = found.iter().filter(|it| it.is_dir() && !it.join("manifest.json").is_file()).count();
-    if dirs > 0 {
-        let what = match dirs {
-            1 => "a directory in it is".to_owned(),
-            dirs => format!("{dirs} directories in it are"),
-        };
-        sources.notes.push(format!("{}: {what} not read", path.display()));
+    let (recordings, others): (Vec<PathBuf>, Vec<PathBuf>) =
+        found.into_iter().partition(|entry| entry.join("manifest.json").is_file());
+    for recording in recordings {
+        sources.recording(&Recording::open(&recording)?)?;
     }
-    for entry in found {
-        if entry.join("manifest.json").is_file() {
-            sources.recording(&Recording::open(&entry)?)?;
-        } else if entry.is_file() {
-            files.push(entry);
-        }
-    }
+    files.extend((!others.is_empty()).then(|| path.to_owned()));
     Ok(())
 }
 
@@ -127,11 +117,7 @@ impl Sources {
 
     /// Reads what databases recorded about themselves, or files of sar, iostat or collectl.
     fn files(&mut self, files: &[PathBuf], args: &SizeArgs) -> Result<()> {
-        let import = if files.iter().any(|file| is_load(file)) {
-            Import::read_loads(files, args.keep_names, Databases::Any)?
-        } else {
-            Import::read(files)?
-        };
+        let import = Import::read_any(files, args.keep_names, Databases::Any)?;
         self.notes.extend(import.notes().iter().cloned());
         if let Some(dir) = &args.save {
             let run = blockstone_record::out_run_dir(dir)?;

@@ -23,8 +23,8 @@ Examples:
 pub struct TraceArgs {
     /// SQL traces of Oracle, slow logs of MySQL, or logs of PostgreSQL
     ///
-    /// Slow logs also of MariaDB; plain or compressed by gzip, bzip2, xz or zstd. Several of one
-    /// kind are read as one. `-` is standard input.
+    /// Slow logs also of MariaDB; plain or compressed by gzip, bzip2, xz or zstd, or in an archive
+    /// (tar, zip). Several of one kind are read as one. `-` is standard input.
     #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
     #[arg(add = Purpose::Input)]
     pub files: Vec<PathBuf>,

@@ -1,11 +1,12 @@
 //! Reads files, compressed or not, into a trace.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use blockstone_base::text::shown;
 use blockstone_base::units::Bytes;
+use blockstone_input::{Source, Unpacked};
 use blockstone_trace::{Options, Reader, Trace};
 
 use super::ahead::Ahead;
@@ -21,16 +22,64 @@ pub struct Input {
     pub signal: Option<&'static str>,
 }
 
+/// A file that is read: one that the user named, or one of an archive.
+enum Named {
+    Path(PathBuf),
+    Member(Source),
+}
+
+impl Named {
+    fn name(&self) -> String {
+        match self {
+            Self::Path(path) => shown(path),
+            Self::Member(file) => shown(file.name()),
+        }
+    }
+
+    fn open(&self) -> io::Result<Unpacked> {
+        match self {
+            Self::Path(path) => input::open(path),
+            Self::Member(file) => input::open_source(file),
+        }
+    }
+}
+
+/// Returns the files; in place of an archive, the traces and logs in it. Names the others.
+fn files(paths: &[PathBuf], warnings: &mut Vec<String>) -> Result<Vec<Named>> {
+    let mut files = Vec::new();
+    for path in paths {
+        let mut choose = |head: &[u8]| match blockstone_trace::recognise(head) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        };
+        let members = if path == Path::new("-") { Ok(None) } else { input::members(path, &mut choose) };
+        let Some(members) = members.map_err(|error| unreadable(&shown(path), &error))? else {
+            files.push(Named::Path(path.clone()));
+            continue;
+        };
+        if members.chosen.is_empty() {
+            bail!(Failure::new(
+                format!("read trace {}: no file in the archive is a trace or a log", shown(path)),
+                "an Oracle SQL trace, a slow query log or a log of PostgreSQL is expected"
+            ));
+        }
+        files.extend(members.chosen.into_iter().map(Named::Member));
+        let left_out = members.left_out.iter();
+        warnings.extend(left_out.map(|it| format!("{} is not read: {}", shown(&it.name), it.why)));
+    }
+    Ok(files)
+}
+
 /// Reads the files as one trace.
 pub fn read(paths: &[PathBuf], options: Options, bar: &mut Progress) -> Result<Input> {
     let mut reader = Reader::new(options);
     let all: u64 = paths.iter().filter_map(|path| Some(path.metadata().ok()?.len())).sum();
     let (mut bytes, mut before) = (0, 0);
     let mut warnings = Vec::new();
-    for path in paths {
-        let name = shown(path);
+    for file in files(paths, &mut warnings)? {
+        let name = file.name();
         let refused = |error| refused(&name, &error);
-        let source = input::open(path).map_err(|error| unreadable(&name, &error))?;
+        let source = file.open().map_err(|error| unreadable(&name, &error))?;
         let mut ahead = Ahead::of(source);
         let (mut has_any, mut packed) = (false, 0);
         loop {
@@ -74,8 +123,6 @@ fn refused(name: &str, error: &blockstone_trace::TraceError) -> anyhow::Error {
 }
 
 fn unreadable(name: &str, error: &io::Error) -> anyhow::Error {
-    anyhow!(Failure::new(
-        format!("read trace {name}: {error}"),
-        "name a trace or a log, or `-` for standard input"
-    ))
+    let hint = "name a trace or a log, or `-` for standard input";
+    anyhow!(input::failure(format!("read trace {name}"), error, hint))
 }

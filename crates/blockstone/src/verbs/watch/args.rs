@@ -65,10 +65,10 @@ Examples:
 pub struct WatchArgs {
     #[command(flatten)]
     pub options: WatchOptions,
-    /// Instead of watching, convert these files of collectl (raw), sar (sadf -j) or iostat, or
-    /// reports of AWR, Statspack and AWR-Miner and CSV (see `blockstone help import.md`), to a
-    /// recording
-    #[arg(long, value_name = "FILE", num_args = 1.., value_hint = ValueHint::FilePath,
+    /// Instead of watching, convert these files of collectl, sar, iostat, nmon, dstat or vmstat,
+    /// reports of AWR, Statspack and AWR-Miner, CSV, or archives and directories of them (see
+    /// `blockstone help import.md`), to a recording
+    #[arg(long, value_name = "FILE", num_args = 1.., value_hint = ValueHint::AnyPath,
           requires = "record", help_heading = "Recordings",
           conflicts_with_all = IMPORTING)]
     #[arg(add = Purpose::Input)]
