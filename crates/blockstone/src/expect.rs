@@ -80,7 +80,7 @@ fn from_file(path: &Path) -> Result<Vec<Expectation>> {
     let hint = "a file of limits is TOML: [expect] and lines such as \"commit.p99\" = \"<2ms\"";
     let named = || format!("read limits of {}", path.display());
     let text = input::text(path, FILE_BYTES)
-        .map_err(|error| anyhow!(input::failure(named(), &error, hint)))?;
+        .map_err(|error| anyhow!(input::failure(&named(), &error, hint)))?;
     let file: File = toml::from_str(&text).map_err(|error| {
         let line = error.span().map_or(0, |span| text[..span.start].lines().count().max(1));
         anyhow!(Failure::new(format!("{}, line {line}: {}", named(), error.message()), hint))

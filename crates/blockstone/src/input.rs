@@ -14,7 +14,7 @@ fn go_on() -> bool {
 }
 
 /// Returns the failure to read a file. Its hint is that for the kind of file, if this is not text.
-pub fn failure(what: String, error: &io::Error, hint: &str) -> Failure {
+pub fn failure(what: &str, error: &io::Error, hint: &str) -> Failure {
     let kind = Foreign::in_error(error);
     Failure::new(format!("{what}: {error}"), kind.map_or(hint, |kind| kind.hint))
 }

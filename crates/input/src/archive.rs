@@ -127,7 +127,7 @@ impl Walk<'_, '_> {
         {
             let mut buffer = vec![0; rawzip::RECOMMENDED_BUFFER_SIZE];
             let archive = ZipArchive::from_seekable(Cursor::new(&kept[..]), &mut buffer);
-            self.zip(&archive.map_err(damaged)?, source.name(), depth)?;
+            self.zip(&archive.map_err(|error| damaged(&error))?, source.name(), depth)?;
             return Ok(true);
         }
         if source.kept.is_none() {
@@ -211,7 +211,7 @@ impl Walk<'_, '_> {
     ) -> io::Result<()> {
         let mut buffer = vec![0; rawzip::RECOMMENDED_BUFFER_SIZE];
         let mut entries = zip.entries(&mut buffer);
-        while let Some(entry) = entries.next_entry().map_err(damaged)? {
+        while let Some(entry) = entries.next_entry().map_err(|error| damaged(&error))? {
             if entry.is_dir() {
                 continue;
             }
@@ -358,7 +358,7 @@ pub(crate) fn only(file: File) -> io::Result<Box<dyn Read + Send>> {
     let mut buffer = vec![0; rawzip::RECOMMENDED_BUFFER_SIZE];
     let mut entries = zip.entries(&mut buffer);
     let mut found = None;
-    while let Some(entry) = entries.next_entry().map_err(damaged)? {
+    while let Some(entry) = entries.next_entry().map_err(|error| damaged(&error))? {
         if entry.is_dir() {
             continue;
         }
@@ -375,7 +375,7 @@ pub(crate) fn only(file: File) -> io::Result<Box<dyn Read + Send>> {
         let what = "a zip archive without files";
         return Err(Foreign { what, hint: "name the file that is meant" }.into());
     };
-    let entry = zip.get_entry(way).map_err(damaged)?;
+    let entry = zip.get_entry(way).map_err(|error| damaged(&error))?;
     let (start, end) = entry.compressed_data_range();
     let from = RangeReader::new(FileReader::from(section), start..end);
     Ok(Box::new(entry.verifying_reader(Inflated::new(method, from)?)))
@@ -383,7 +383,7 @@ pub(crate) fn only(file: File) -> io::Result<Box<dyn Read + Send>> {
 
 fn opened(file: File) -> io::Result<ZipArchive<FileReader>> {
     let mut buffer = vec![0; rawzip::RECOMMENDED_BUFFER_SIZE];
-    ZipArchive::from_file(file, &mut buffer).map_err(damaged)
+    ZipArchive::from_file(file, &mut buffer).map_err(|error| damaged(&error))
 }
 
 /// Returns a file of a zip archive, decompressed and verified.
@@ -392,7 +392,7 @@ fn inflated<R: ReaderAt>(
     way: ZipArchiveEntryWayfinder,
     method: CompressionMethod,
 ) -> io::Result<impl Read> {
-    let entry = zip.get_entry(way).map_err(damaged)?;
+    let entry = zip.get_entry(way).map_err(|error| damaged(&error))?;
     Ok(entry.verifying_reader(Inflated::new(method, entry.reader())?))
 }
 
@@ -445,7 +445,7 @@ fn pax_path(extensions: &[u8]) -> Option<Vec<u8>> {
     path.map(<[u8]>::to_vec)
 }
 
-fn damaged(error: rawzip::Error) -> io::Error {
+fn damaged(error: &rawzip::Error) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("read the zip archive: {error}"))
 }
 
@@ -496,15 +496,17 @@ mod tests {
         to.finish().unwrap()
     }
 
+    type Found = (Vec<(String, String)>, Vec<String>);
+
     /// Returns the names and texts of the files in an archive that begin with `iostat`, and the
     /// others with the reasons.
-    fn read(bytes: &[u8]) -> io::Result<Option<(Vec<(String, String)>, Vec<String>)>> {
+    fn read(bytes: &[u8]) -> io::Result<Option<Found>> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a");
         fs::write(&path, bytes).unwrap();
-        let mut choose = |head: &[u8]| match head.starts_with(b"iostat") {
-            true => Ok(()),
-            false => Err("unknown".to_owned()),
+        let mut choose = |head: &[u8]| {
+            let is_wanted = head.starts_with(b"iostat");
+            is_wanted.then_some(()).ok_or_else(|| "unknown".to_owned())
         };
         let Some(members) = members(&Source::new(&path), || true, &mut choose)? else {
             return Ok(None);

@@ -64,7 +64,8 @@ impl Mark {
 const AS_TEXT: &str = "save it as text or CSV";
 const PRINTED: &str = "give the report as its tool writes it, as HTML or text";
 const PICTURE: &str = "give the report or the text that it was made of";
-const DUMP: &str = "give a report: awrload.sql loads a dump of AWR, awrrpt.sql makes a report of it";
+const DUMP: &str =
+    "give a report: awrload.sql loads a dump of AWR, awrrpt.sql makes a report of it";
 const PACKETS: &str = "tshark -r FILE shows it; give a log that the database wrote";
 
 const fn kind(mark: Mark, what: &'static str, hint: &'static str) -> (Mark, Foreign) {

@@ -49,8 +49,8 @@ use blockstone_view::History;
 
 use crate::settings::Destination;
 use found::Found;
-use load::Load;
 pub use load::Databases;
+use load::Load;
 use text::Text;
 use writer::{Contents, Writer, empty_row};
 
@@ -222,7 +222,9 @@ impl Import {
         parts.sort_by_key(|part| part.contents.first_ns);
         let parts = ImportedFile::following(parts, &mut found)?;
         let mut contents = Contents::default();
-        parts.iter().for_each(|part| contents.extend(&part.contents));
+        for part in &parts {
+            contents.extend(&part.contents);
+        }
         let mut notes = notes(&parts);
         notes.extend(found::told(&found.left_out));
         let Some(last) = parts.last() else {
@@ -256,11 +258,7 @@ impl Import {
         Self::of_loads(found::find(paths)?, keep_names, databases)
     }
 
-    fn of_loads(
-        found: Found,
-        keep_names: bool,
-        databases: Databases,
-    ) -> Result<Self, ImportError> {
+    fn of_loads(found: Found, keep_names: bool, databases: Databases) -> Result<Self, ImportError> {
         let left_out = found.left_out;
         let files: Vec<File> = found.files.into_iter().map(|file| file.source).collect();
         let Load { snapshots, host, imported, databases } =
@@ -404,15 +402,13 @@ impl ImportedFile {
                 Err(error) => found.leave_out(file.source.name(), error.to_string()),
             }
         }
-        let rank = |tool: &str| {
-            PREFERRED.iter().position(|it| *it == tool).unwrap_or(PREFERRED.len())
-        };
+        let rank =
+            |tool: &str| PREFERRED.iter().position(|it| *it == tool).unwrap_or(PREFERRED.len());
         let named = wanted.iter().find(|(file, _)| file.is_named).map(|(_, format)| format.tool);
         let best = || wanted.iter().map(|(_, format)| format.tool).min_by_key(|tool| rank(tool));
         let tool = named.or_else(best).unwrap_or_default();
-        let is_other = |(file, format): &(found::File, &Format)| {
-            !file.is_named && format.tool != tool
-        };
+        let is_other =
+            |(file, format): &(found::File, &Format)| !file.is_named && format.tool != tool;
         for (file, format) in wanted.extract_if(.., |it| is_other(it)) {
             let other = format.tool;
             let why = format!("it is of {other}; {tool} is read: unpack it and name it instead");
@@ -421,9 +417,8 @@ impl ImportedFile {
         let threads = available_parallelism().map_or(1, NonZero::get).min(READERS_MAX);
         let mut parts = Vec::new();
         for some in wanted.chunks(threads) {
-            let read = thread::each("import", some, |(file, format)| {
-                Self::read(&file.source, *format)
-            });
+            let read =
+                thread::each("import", some, |(file, format)| Self::read(&file.source, format));
             for (part, (file, _)) in read.into_iter().zip(some) {
                 match part {
                     Ok(part) => parts.push(Self { is_named: file.is_named, ..part }),

@@ -219,7 +219,7 @@ fn model(name: &str) -> Result<Model> {
         Err(_) if !name.contains(['/', '.']) => Ok(Model::built_in(name)?),
         Err(error) => {
             let hint = "name a TOML file, or a built-in one";
-            bail!(input::failure(format!("read model {name}"), &error, hint))
+            bail!(input::failure(&format!("read model {name}"), &error, hint))
         }
     }
 }

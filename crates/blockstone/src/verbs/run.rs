@@ -338,7 +338,7 @@ fn from_file(file: &Path, profile: Profile, printer: Printer) -> Result<Wanted> 
     let text = input::text(file, CONF_BYTES).map_err(|error| {
         let hint =
             "--conf names a slob.conf, a pgio.conf, a script for hammerdbcli or options of sysbench";
-        anyhow!(input::failure(format!("read {}", named()), &error, hint))
+        anyhow!(input::failure(&format!("read {}", named()), &error, hint))
     })?;
     let conf = conf::read(&text).with_context(named)?;
     match (profile, conf.dialect.is_order_entry()) {

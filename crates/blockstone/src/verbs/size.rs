@@ -309,6 +309,9 @@ fn nothing(
     question: &Question,
 ) -> (&'static str, Option<&'static str>) {
     let known = observations.iter().any(|it| it.hardware_iops(1.0).is_some());
+    let has_bytes = |it: &Observation| it.read_bytes_per_s.or(it.write_bytes_per_s).is_some();
+    let has_requests = |it: &Observation| it.reads_per_s.or(it.writes_per_s).is_some();
+    let only_bytes = observations.iter().any(has_bytes) && !observations.iter().any(has_requests);
     match (observations.is_empty(), known) {
         (true, _) => ("nothing was observed over time", Some("it takes two snapshots at least")),
         (_, false) if observations.iter().any(|it| it.kind.starts_with("awr")) => (
@@ -317,6 +320,10 @@ fn nothing(
                 "the report lacks statistics of the instance, or their numbers cannot be read: \
                  @?/rdbms/admin/awrrpt.sql makes a whole one",
             ),
+        ),
+        (_, false) if only_bytes => (
+            "the file counts the bytes of disks, but not their requests",
+            Some("iostat -x -t 1 counts both; vmstat, and dstat without --io, only bytes"),
         ),
         (_, false) => (
             "no interval has both reads and writes",

@@ -225,7 +225,7 @@ fn settings(args: &SubsetArgs, source: &mut impl SubsetSource) -> Result<Setting
         let hint = "name a file of keys in TOML";
         let text = text.map_err(|error| {
             let read = format!("read the keys in {}", path.display());
-            anyhow::anyhow!(input::failure(read, &error, hint))
+            anyhow::anyhow!(input::failure(&read, &error, hint))
         })?;
         source.add_keys(&text, &path.display().to_string())?;
     }

@@ -69,8 +69,10 @@ fn every_verb_that_reads_a_file_names_one_of_another_kind() {
         &["run", "--target", "instance", "--conf", file, out],
         &["size", "--iops", "100", "--disk", "180iops", "--expect", &expected],
     ];
-    let kinds: &[(&[u8], &str)] =
-        &[(b"%PDF-1.7\n", "it is a PDF document"), (b"SQLite format 3\0", "it is an SQLite database")];
+    let kinds: &[(&[u8], &str)] = &[
+        (b"%PDF-1.7\n", "it is a PDF document"),
+        (b"SQLite format 3\0", "it is an SQLite database"),
+    ];
     for arguments in commands {
         for (bytes, expected) in kinds {
             std::fs::write(file, bytes).unwrap();

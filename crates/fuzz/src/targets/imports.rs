@@ -303,22 +303,22 @@ pub fn vmstat() -> Vec<Vec<u8>> {
         let _ = writeln!(timed, "{report} 2026-11-20 10:00:0{second}");
     }
     let run = format!("{headings}\n{report}\n{report}\n{report}\n");
-    let zzz = format!("Linux OSWbb v7.3.3\nCPU_COUNT 8\nzzz ***Fri Nov 20 10:00:00 UTC 2026\n{run}");
+    let zzz =
+        format!("Linux OSWbb v7.3.3\nCPU_COUNT 8\nzzz ***Fri Nov 20 10:00:00 UTC 2026\n{run}");
     [timed, run, zzz].map(String::into_bytes).to_vec()
 }
 
 pub fn dool() -> Vec<Vec<u8>> {
-    let text = "\
-\"dool 1.3.1 CSV output\"
-\"Host:\",\"db1\",,,,\"User:\",\"root\"
-\"Cmdline:\",\"dool -td --output f 1\",,,,\"Date:\",\"20 Nov 2026 10:00:00 UTC\"
+    let text = r#""dool 1.3.1 CSV output"
+"Host:","db1",,,,"User:","root"
+"Cmdline:","dool -td --output f 1",,,,"Date:","20 Nov 2026 10:00:00 UTC"
 
-\"system\",\"dsk/total\",,\"dsk/sda\",,\"io/sda\",,\"load avg\",,
-\"time\",\"dsk/total:read\",\"dsk/total:writ\",\"dsk/sda:read\",\"dsk/sda:writ\",\"read\",\"writ\",\"1m\",\"5m\",\"15m\"
-Nov-20 10:00:00,1,1,1,1,1,1,0.500,0.400,0.300
-Nov-20 10:00:01,8192,4096,8192,4096,1,1,0.500,0.400,0.300
-Nov-20 10:00:02,8192,4096,8192,4096,1,1,0.500,0.400,0.300
-";
+"system","dsk/total",,"io/sda",,"load avg",,
+"time","dsk/total:read","dsk/total:writ","read","writ","1m","5m","15m"
+Nov-20 10:00:00,1,1,1,1,0.500,0.400,0.300
+Nov-20 10:00:01,8192,4096,1,1,0.500,0.400,0.300
+Nov-20 10:00:02,8192,4096,1,1,0.500,0.400,0.300
+"#;
     let untimed = text.replace("\"system\",", "").replace("\"time\",", "");
     [text.to_owned(), untimed.replace("\nNov-20 10:00:0", "\n")].map(String::into_bytes).to_vec()
 }

@@ -108,7 +108,7 @@ impl Reader {
             self.version = first.split(' ').nth(1).map(str::to_owned);
             self.is_dool = first.starts_with("dool");
         } else if first == "Host:" {
-            self.host = second.to_owned();
+            second.clone_into(&mut self.host);
         } else if first == "Cmdline:" {
             // Another run, appended to the same file.
             steps.restart();
@@ -196,7 +196,8 @@ impl Reader {
         let unknown = || Row::Odd(format!("`{text}` is not a known form of time: use -T"));
         let mut instant = instant::parse(text, self.year).ok_or_else(unknown)?;
         // A day and a month without a year: the next year has begun.
-        let has_passed = |ns: u64| steps.last_ns().is_some_and(|last_ns| ns + DAYS_180_NS < last_ns);
+        let has_passed =
+            |ns: u64| steps.last_ns().is_some_and(|last_ns| ns + DAYS_180_NS < last_ns);
         if has_passed(instant.at_ns) {
             self.year = self.year.map(|year| year.saturating_add(1));
             instant = instant::parse(text, self.year).ok_or_else(unknown)?;
@@ -220,7 +221,7 @@ impl Reader {
             host.set(column, level(cell("load avg", name), PPM));
         }
         let mut rows = vec![host];
-        rows.extend(self.memory(&cell));
+        rows.extend(memory(&cell));
         let mut disks = steps::together();
         let mut some = false;
         for (column, amount) in [
@@ -254,25 +255,6 @@ impl Reader {
         }
         rows
     }
-
-    fn memory(&self, cell: &impl Fn(&str, &str) -> Option<f64>) -> Option<IntervalRow> {
-        let of = |name: &str| cell("memory usage", name).or(cell("advanced memory usage", name));
-        let mut row = IntervalRow::new(&memory::SCHEMA, "");
-        let mut some = false;
-        let mut set = |column: &str, amount: Option<Amount>| {
-            some |= amount.is_some();
-            row.set(column, amount);
-        };
-        set("memory_bytes", level(of("total"), 1.0));
-        set("free_bytes", level(of("free"), 1.0));
-        set("available_bytes", level(of("avai"), 1.0));
-        set("buffers_bytes", level(of("buff"), 1.0));
-        set("file_cache_bytes", level(of("cach"), 1.0));
-        let swap = cell("swap", "used").zip(cell("swap", "free"));
-        set("swap_total_bytes", level(swap.map(|(used, free)| used + free), 1.0));
-        set("swap_free_bytes", level(cell("swap", "free"), 1.0));
-        some.then_some(row)
-    }
 }
 
 const DAYS_180_NS: u64 = 180 * 86_400 * SECOND_NS;
@@ -281,6 +263,25 @@ const DAYS_180_NS: u64 = 180 * 86_400 * SECOND_NS;
 enum Row {
     Odd(String),
     Failed(Failure),
+}
+
+fn memory(cell: &impl Fn(&str, &str) -> Option<f64>) -> Option<IntervalRow> {
+    let of = |name: &str| cell("memory usage", name).or(cell("advanced memory usage", name));
+    let mut row = IntervalRow::new(&memory::SCHEMA, "");
+    let mut some = false;
+    let mut set = |column: &str, amount: Option<Amount>| {
+        some |= amount.is_some();
+        row.set(column, amount);
+    };
+    set("memory_bytes", level(of("total"), 1.0));
+    set("free_bytes", level(of("free"), 1.0));
+    set("available_bytes", level(of("avai"), 1.0));
+    set("buffers_bytes", level(of("buff"), 1.0));
+    set("file_cache_bytes", level(of("cach"), 1.0));
+    let swap = cell("swap", "used").zip(cell("swap", "free"));
+    set("swap_total_bytes", level(swap.map(|(used, free)| used + free), 1.0));
+    set("swap_free_bytes", level(cell("swap", "free"), 1.0));
+    some.then_some(row)
 }
 
 /// Groups of columns of which something is read.

@@ -1,5 +1,5 @@
 //! Files below the paths that a user names: in directories, and in archives such as those of
-//! OSWatcher, ExaWatcher, sosreport and TFA. Those that no format recognises are left out, with
+//! `OSWatcher`, `ExaWatcher`, sosreport and TFA. Those that no format recognises are left out, with
 //! the reason.
 
 use std::borrow::Cow;
@@ -208,13 +208,13 @@ pub fn told(left_out: &[LeftOut]) -> Vec<String> {
 }
 
 fn of_reason(why: &str, names: &[&Path]) -> String {
-    let named: Vec<String> = names.iter().take(NAMES_MAX).map(|name| shown(name)).collect();
+    let some: Vec<String> = names.iter().take(NAMES_MAX).map(|name| shown(name)).collect();
     match names.len() {
-        1 => format!("{} is not read: {why}", named[0]),
-        count if count <= NAMES_MAX => format!("{} are not read: {why}", named.join(" and ")),
+        1 => format!("{} is not read: {why}", some[0]),
+        count if count <= NAMES_MAX => format!("{} are not read: {why}", some.join(" and ")),
         count => {
             let more = count - NAMES_MAX;
-            format!("{} and {more} more files are not read: {why}", named.join(", "))
+            format!("{} and {more} more files are not read: {why}", some.join(", "))
         }
     }
 }

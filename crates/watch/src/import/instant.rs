@@ -34,8 +34,8 @@ pub fn parse(text: &str, year: Option<i16>) -> Option<Instant> {
     found.instant()
 }
 
-/// Parses the line that OSWatcher and ExaWatcher write before each report: `zzz ***` or `zzz <`,
-/// and a time.
+/// Parses the line that `OSWatcher` and `ExaWatcher` write before each report: `zzz ***` or
+/// `zzz <`, and a time.
 pub fn zzz(line: &str) -> Option<Instant> {
     let text = line.strip_prefix("zzz")?.trim_start();
     let text = text.trim_start_matches('*');
@@ -170,7 +170,9 @@ mod tests {
             assert_eq!(parse(text, None), None);
         }
         let odd = ["", "10:00:01", "99/99/2026 10:00:01", "20-NOV-2026 25:00:01", "ab-cd 1:2:3"];
-        odd.iter().for_each(|text| assert_eq!(parse(text, Some(2026)), None, "{text}"));
+        for text in odd {
+            assert_eq!(parse(text, Some(2026)), None, "{text}");
+        }
     }
 
     #[test]

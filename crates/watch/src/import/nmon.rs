@@ -142,7 +142,7 @@ impl Reader {
             "version" => self.origin.tool_version = Some(first.to_owned()),
             "OS" => {
                 self.is_linux = first == "Linux";
-                host.kernel = values.get(1).copied().unwrap_or_default().to_owned();
+                values.get(1).copied().unwrap_or_default().clone_into(&mut host.kernel);
             }
             // Physical and logical processors, or these alone.
             "cpus" => {
@@ -275,7 +275,9 @@ fn of_interfaces(cells: &Cells) -> Vec<IntervalRow> {
     }
     let row = |(name, amounts): (&str, Vec<(&str, Option<Amount>)>)| {
         let mut row = IntervalRow::new(&network::SCHEMA, name);
-        amounts.into_iter().for_each(|(column, amount)| row.set(column, amount));
+        for (column, amount) in amounts {
+            row.set(column, amount);
+        }
         row
     };
     interfaces.into_iter().map(row).collect()

@@ -26,8 +26,8 @@ const SECOND_NS: f64 = 1e9;
 const MIB: f64 = 1024.0 * 1024.0;
 const DISK: &str = "PhysicalDisk(";
 const TOTAL: &str = "_Total";
-const OTHER_DISKS: &str = "only the counters of PhysicalDisk, Processor, Memory, System and Network \
-                           Interface are read";
+const OTHERS: &str = "only the counters of PhysicalDisk, Processor, Memory, System and Network \
+                      Interface are read";
 
 fn has_disks(text: &str) -> bool {
     let first = text.trim_start().lines().next().unwrap_or_default();
@@ -52,7 +52,8 @@ impl Headings {
     fn read(cells: &[String]) -> Self {
         let mut headings = Self { wants: cells.len(), ..Self::default() };
         let minutes = cells[0].rsplit_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
-        headings.offset_s = minutes.and_then(|it| it.parse::<i32>().ok()).map(|it| 60 * i64::from(it));
+        headings.offset_s =
+            minutes.and_then(|it| it.parse::<i32>().ok()).map(|it| 60 * i64::from(it));
         for (at, cell) in cells.iter().enumerate().skip(1) {
             let Some((path, counter)) = cell.rsplit_once('\\') else { continue };
             let (host, object) = path.rsplit_once('\\').unwrap_or(("", path));
@@ -103,7 +104,7 @@ fn read(text: &mut Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
         notes.push("the file is truncated: its last row was skipped".to_owned());
     }
     notes.extend(without_zone.then(|| instant::NO_ZONE.to_owned()));
-    notes.extend(headings.has_others.then(|| OTHER_DISKS.to_owned()));
+    notes.extend(headings.has_others.then(|| OTHERS.to_owned()));
     notes.extend(steps.note());
     let cpus = headings.processors().unwrap_or_default();
     let host = Host {

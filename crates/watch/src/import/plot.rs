@@ -280,7 +280,8 @@ impl Reader {
             host.set(column, share(cpu(name), cpus));
         }
         host.set("switches", rate(cpu("Ctx/sec"), 1.0));
-        host.set("runnable", level(cpu("RunTot"), 1.0));
+        // collectl does not count itself.
+        host.set("runnable", level(cpu("RunTot").map(|others| others + 1.0), 1.0));
         host.set("blocked", level(cpu("BlkTot"), 1.0));
         host.set("interrupts", rate(cpu("Intrpt/sec"), 1.0));
         host.set("forks", rate(cpu("Proc/sec"), 1.0));

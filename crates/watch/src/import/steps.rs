@@ -97,6 +97,6 @@ pub fn together() -> IntervalRow {
 pub fn list(names: &[String]) -> String {
     const NAMED: usize = 12;
     let more = names.len().saturating_sub(NAMED);
-    let named = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-    if more > 0 { format!("{named} and {more} more") } else { named }
+    let some = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{some} and {more} more") } else { some }
 }

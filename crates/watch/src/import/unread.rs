@@ -51,11 +51,7 @@ const ALL: &[Kind] = &[
         "collectl's screen",
         "collectl -sDcmnt -f DIR records what is read",
     ),
-    kind(
-        |text| has(text, &["%irq", "%soft", "CPU"]),
-        "mpstat's text, which has no disks",
-        IOSTAT,
-    ),
+    kind(|text| has(text, &["%irq", "%soft", "CPU"]), "mpstat's text, which has no disks", IOSTAT),
     kind(|text| has(text, &["UID", "PID", "Command"]), "pidstat's text", IOSTAT),
     kind(|text| lines(text, "top - "), "top's text, which has no disks", IOSTAT),
     kind(
@@ -120,10 +116,9 @@ fn lines(text: &str, start: &str) -> bool {
 /// Whether the text begins with one of these, in any case.
 fn starts(text: &str, marks: &[&str]) -> bool {
     let text = text.trim_start();
-    let begins = |mark: &&str| {
-        text.get(..mark.len()).is_some_and(|start| start.eq_ignore_ascii_case(mark))
-    };
-    marks.iter().any(|mark| begins(&mark))
+    let begins =
+        |mark: &&str| text.get(..mark.len()).is_some_and(|start| start.eq_ignore_ascii_case(mark));
+    marks.iter().any(begins)
 }
 
 #[cfg(test)]
@@ -149,8 +144,11 @@ mod tests {
                 "zzz ***Fri Nov 20 10:00:00 UTC 2026\ntop - 10:00:01 up 9 days\n",
                 "top's text, which has no disks",
             ),
-            ("zzz ***Fri Nov 20 10:00:00 UTC 2026\nxyz\n", "a file of OSWatcher or ExaWatcher \
-                                                            without disks"),
+            (
+                "zzz ***Fri Nov 20 10:00:00 UTC 2026\nxyz\n",
+                "a file of OSWatcher or ExaWatcher \
+                                                            without disks",
+            ),
             (
                 "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\H\\x\"\n",
                 "a log of Windows Performance Monitor without the English counters of disks",

@@ -1,5 +1,5 @@
-//! vmstat's reports, alone or in files of OSWatcher and ExaWatcher. The first report of each run
-//! covers all the time since boot, and only marks the start of the next.
+//! vmstat's reports, alone or in files of `OSWatcher` and `ExaWatcher`. The first report of each
+//! run covers all the time since boot, and only marks the start of the next.
 //!
 //! Its memory and swap columns are not read: their unit is an option of the command that the file
 //! does not show.
@@ -208,7 +208,7 @@ fn step_s(line: &str) -> Option<u64> {
     rest.split_whitespace().next()?.parse().ok().filter(|seconds| (1..=3600).contains(seconds))
 }
 
-/// Whether a line is empty, or one of those around reports: groups of headings, of OSWatcher.
+/// Whether a line is empty, or one of those around reports: groups of headings, of `OSWatcher`.
 fn is_banner(line: &str) -> bool {
     let line = line.trim();
     let watcher = ["Linux", "SNAP_INTERVAL", "OSWBB", "#"];

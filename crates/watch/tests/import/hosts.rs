@@ -61,8 +61,9 @@ fn vmstat_without_times_has_rates() {
     assert!(notes.iter().any(|note| note.contains("reports have no times")), "{notes:?}");
     // The first report of each covers the time since boot.
     let known = moved(&history, "disks", "", "read_bytes");
-    assert_eq!(known.iter().filter(|bytes| **bytes == 819_200.0).count(), 6, "{known:?}");
-    assert!(known.iter().all(|bytes| *bytes == 819_200.0 || *bytes == -1.0), "{known:?}");
+    let all: f64 = known.iter().filter(|bytes| **bytes > 0.0).sum();
+    near(all, 6.0 * 819_200.0, 0.0, "six seconds");
+    assert!(known.iter().all(|bytes| *bytes <= 819_200.0), "{known:?}");
     refused("odd.txt", text.replacen("  5  2 92  1  0", "  5  2", 1).as_bytes(), &["line 3", "14"]);
 }
 
@@ -70,8 +71,11 @@ fn vmstat_without_times_has_rates() {
 fn vmstat_of_oswatcher_has_times_and_processors() {
     let mut text = "Linux OSWbb v7.3.3\nSNAP_INTERVAL 30\nCPU_COUNT 8\n".to_owned();
     for minute in 0..2 {
-        text += &format!("zzz ***Fri Nov 20 10:0{minute}:00 UTC 2026\n{BANNER}{HEADINGS}\n");
-        text += &(vmstat(9, "") + &vmstat(800, "") + &vmstat(400, ""));
+        let reports = vmstat(9, "") + &vmstat(800, "") + &vmstat(400, "");
+        text += "zzz ***Fri Nov 20 10:0";
+        text += &minute.to_string();
+        text += ":00 UTC 2026\n";
+        text += &(BANNER.to_owned() + HEADINGS + "\n" + &reports);
     }
     let (history, notes) = read("db1_vmstat_26.11.20.1000.dat", &text);
     let read_bytes = moved(&history, "disks", "", "read_bytes");
@@ -90,19 +94,22 @@ fn vmstat_of_oswatcher_has_times_and_processors() {
     refused("odd.dat", odd.as_bytes(), &["line 4", "no known form of time"]);
 }
 
-const DOOL: &str = "\
-\"dool 1.3.1 CSV output\"
-\"Author:\",\"Scott Baker\",,,,\"URL:\",\"https://github.com/scottchiefbaker/dool/\"
-\"Host:\",\"db1\",,,,\"User:\",\"root\"
-\"Cmdline:\",\"dool -tdlrny -D total,sda -N eth0 --output f 5\",,,,\"Date:\",\"31 Dec 2026 23:59:50 UTC\"
+const DOOL: &str = concat!(
+    r#""dool 1.3.1 CSV output"
+"Author:","Scott Baker",,,,"URL:","https://github.com/scottchiefbaker/dool/"
+"Host:","db1",,,,"User:","root"
+"Cmdline:","dool -tdlrny -D total,sda --output f 5",,,,"Date:","31 Dec 2026 23:59:50 UTC"
 
-\"system\",\"dsk/total\",,\"dsk/sda\",,\"load avg\",,,\"io/total\",,\"io/sda\",,\"net/eth0\",,\"paging\",,\"system\",
-\"time\",\"dsk/total:read\",\"dsk/total:writ\",\"dsk/sda:read\",\"dsk/sda:writ\",\"1m\",\"5m\",\"15m\",\
-\"io/total:read\",\"io/total:writ\",\"io/sda:read\",\"io/sda:writ\",\"recv\",\"send\",\"in\",\"out\",\"int\",\"csw\"
+"system","dsk/total",,"dsk/sda",,"load avg",,,"io/total",,"io/sda",,"net/eth0",,"paging",,"system",
+"#,
+    r#""time","dsk/total:read","dsk/total:writ","dsk/sda:read","dsk/sda:writ","1m","5m","15m","#,
+    r#""io/total:read","io/total:writ","io/sda:read","io/sda:writ","recv","send","in","out","#,
+    r#""int","csw"
 Dec-31 23:59:50,1,1,1,1,0.500,0.400,0.300,1,1,1,1,0,0,0,0,9,9
 Dec-31 23:59:55,819200,4096,409600,2048,0.500,0.400,0.300,100,1,50.200,0.500,2000,1000,0,0,700,1300
 Jan-01 00:00:00,819200,4096,409600,-,0.500,0.400,0.300,100,1,50.200,0.500,2000,1000,0,0,700,1300
-";
+"#
+);
 
 #[test]
 fn csv_of_dstat_and_dool_is_read() {
@@ -130,7 +137,8 @@ fn csv_of_dstat_and_dool_is_read() {
     }
     let timed = dstat.replace("\"total cpu usage\"", "\"system\",\"total cpu usage\"");
     let timed = timed.replace("\n\"usr\"", "\n\"time\",\"usr\"");
-    let timed = timed.replace("\n0.1,", "\n03-12 14:10:38,0.1,").replacen("\n1,", "\n03-12 14:10:39,1,", 1);
+    let timed =
+        timed.replace("\n0.1,", "\n03-12 14:10:38,0.1,").replacen("\n1,", "\n03-12 14:10:39,1,", 1);
     let timed = timed.replacen("\n1,", "\n03-12 14:10:40,1,", 1);
     assert_eq!(moved(&read("timed.csv", &timed).0, "disks", "", "read_bytes"), [1000.0; 2]);
     let odd = timed.replace("03-12 14:10:40", "the third");
@@ -258,9 +266,10 @@ fn csv_of_windows_performance_monitor_is_read() {
     .map(|counter| heading(counter))
     .collect();
     let text = format!(
-        "\"(PDH-CSV 4.0) (Pacific Standard Time)(480)\"{headings}\n\
-         \"11/20/2026 02:00:00.000\",\" \",\" \",\" \",\" \",\" \",\" \",\" \",\" \"\n\
-         \"11/20/2026 02:00:05.000\",\"100.5\",\"819200\",\"0.002\",\"7\",\"25\",\"1\",\"2\",\"3\"\n"
+        r#""(PDH-CSV 4.0) (Pacific Standard Time)(480)"{headings}
+"11/20/2026 02:00:00.000"," "," "," "," "," "," "," "," "
+"11/20/2026 02:00:05.000","100.5","819200","0.002","7","25","1","2","3"
+"#
     );
     let (history, notes) = read("perf.csv", &text);
     assert_eq!(moved(&history, "block", "0 C:", "read_bytes"), [4_096_000.0]);

@@ -40,7 +40,7 @@ pub fn read(
     }
     if is_log {
         let text = input::report(path, LOG_BYTES).map_err(|error| {
-            anyhow!(input::failure(format!("read {curve}"), &error, "check its permissions"))
+            anyhow!(input::failure(&format!("read {curve}"), &error, "check its permissions"))
         })?;
         let io_bytes = io_size.map_or(IO_BYTES, Bytes::get);
         let unit_bytes = if is_bandwidth { 1024.0 } else { io_bytes as f64 };

@@ -108,7 +108,7 @@ const LINE_BYTES: u64 = 64 << 10;
 fn read_trace(path: &Path, args: &SimArgs, device_bytes: u64) -> Result<Trace> {
     let unreadable = |error: std::io::Error| {
         let hint = "--trace takes the file of a trace or the directory of a recording";
-        anyhow!(input::failure(format!("read {}", path.display()), &error, hint))
+        anyhow!(input::failure(&format!("read {}", path.display()), &error, hint))
     };
     memory::hold_to(None);
     let file = input::open(path).map_err(unreadable)?;

@@ -43,7 +43,7 @@ pub fn check_unit(unit: Option<Unit>, is_used: bool) -> Result<()> {
 pub fn text(path: &Path) -> Result<String> {
     input::report(path, BYTES_MAX).map_err(|error| {
         let hint = "name a report of a database, or a CSV of counters";
-        anyhow!(input::failure(format!("read {}", shown(path)), &error, hint))
+        anyhow!(input::failure(&format!("read {}", shown(path)), &error, hint))
     })
 }
 

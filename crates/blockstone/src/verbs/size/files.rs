@@ -13,6 +13,6 @@ const TEXT_BYTES: Bytes = Bytes::mib(1);
 pub fn text(what: &str, path: &Path) -> Result<String> {
     input::text(path, TEXT_BYTES).map_err(|error| {
         let read = format!("read {what} {}", path.display());
-        anyhow::anyhow!(input::failure(read, &error, "a text file of at most 1 MiB"))
+        anyhow::anyhow!(input::failure(&read, &error, "a text file of at most 1 MiB"))
     })
 }

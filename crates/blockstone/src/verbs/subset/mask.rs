@@ -113,6 +113,6 @@ fn named(what: &str, columns: &[String]) -> Option<String> {
 
 fn text(name: &str) -> Result<String> {
     input::text(Path::new(name), FILE_MAX).map_err(|error| {
-        anyhow!(input::failure(format!("read {name}"), &error, "name a file of masks in TOML"))
+        anyhow!(input::failure(&format!("read {name}"), &error, "name a file of masks in TOML"))
     })
 }

@@ -101,6 +101,6 @@ fn write(dir: &Path, files: &[(&str, String)]) -> io::Result<()> {
 fn text(path: &Path) -> Result<String> {
     input::text(path, Bytes(FILE_MAX as u64)).map_err(|error| {
         let hint = "name a file that the query of --query wrote, in UTF-8";
-        anyhow!(input::failure(format!("read {}", path.display()), &error, hint))
+        anyhow!(input::failure(&format!("read {}", path.display()), &error, hint))
     })
 }

@@ -52,7 +52,8 @@ fn files(paths: &[PathBuf], warnings: &mut Vec<String>) -> Result<Vec<Named>> {
             Ok(_) => Ok(()),
             Err(error) => Err(error.to_string()),
         };
-        let members = if path == Path::new("-") { Ok(None) } else { input::members(path, &mut choose) };
+        let members =
+            if path == Path::new("-") { Ok(None) } else { input::members(path, &mut choose) };
         let Some(members) = members.map_err(|error| unreadable(&shown(path), &error))? else {
             files.push(Named::Path(path.clone()));
             continue;
@@ -124,5 +125,5 @@ fn refused(name: &str, error: &blockstone_trace::TraceError) -> anyhow::Error {
 
 fn unreadable(name: &str, error: &io::Error) -> anyhow::Error {
     let hint = "name a trace or a log, or `-` for standard input";
-    anyhow!(input::failure(format!("read trace {name}"), error, hint))
+    anyhow!(input::failure(&format!("read trace {name}"), error, hint))
 }
