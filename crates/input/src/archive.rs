@@ -2,20 +2,17 @@
 //! the names in an archive are never used as paths.
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read, Seek, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use blockstone_base::text::shown;
-use flate2::read::DeflateDecoder;
-use rawzip::{
-    CompressionMethod, FileReader, RangeReader, ReaderAt, ZipArchive, ZipArchiveEntryWayfinder,
-};
+use rawzip::{ReaderAt, ZipArchive};
 
-use crate::foreign::Foreign;
+use crate::foreign::{Foreign, is_tar, is_zip};
 use crate::unpacked::{Compression, GoOn, Unpacked};
+use crate::zip::{damaged, inflated, opened};
 
 /// Number of files in an archive that are looked at.
 const FILES_MAX: usize = 100_000;
@@ -30,8 +27,8 @@ const HEAD_BYTES: usize = 128 << 10;
 /// Longer names are cut.
 const NAME_BYTES: usize = 512;
 const PAX_BYTES: u64 = 64 << 10;
+/// Bytes of a header of tar.
 const BLOCK: usize = 512;
-const ZIP_MARKS: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 
 /// A file that can be opened repeatedly: on disk, or one of an archive, held in memory.
 #[derive(Clone, Debug)]
@@ -75,29 +72,6 @@ impl Source {
             None => Unpacked::open(&self.name, go_on),
         }
     }
-}
-
-/// Whether a file begins like an archive, after decompression.
-pub fn is_archive(head: &[u8]) -> bool {
-    is_tar(head) || is_zip(head)
-}
-
-pub(crate) fn is_zip(head: &[u8]) -> bool {
-    ZIP_MARKS.iter().any(|mark| head.starts_with(mark))
-}
-
-/// Whether the first block is a header of tar: the sum of its bytes is in it.
-pub(crate) fn is_tar(head: &[u8]) -> bool {
-    let Some(block) = head.get(..BLOCK) else { return false };
-    let sum = |byte: fn(u8) -> i64| {
-        let outside = block[..148].iter().chain(&block[156..]);
-        outside.map(|&it| byte(it)).sum::<i64>() + 8 * i64::from(b' ')
-    };
-    let digits = str::from_utf8(&block[148..156]).unwrap_or_default();
-    let digits = digits.trim_matches(|c: char| c == ' ' || c == '\0');
-    let found = i64::from_str_radix(digits, 8).ok().filter(|_| block[0] != 0);
-    // Old programs added the bytes as signed numbers.
-    found.is_some_and(|it| it == sum(i64::from) || it == sum(|byte| i64::from(byte as i8)))
 }
 
 /// Reads the files of an archive that are wanted. `None` if the file is not an archive.
@@ -347,84 +321,6 @@ fn kept(head: Vec<u8>, rest: &mut dyn Read, at_most: usize) -> io::Result<Vec<u8
     to.finish()
 }
 
-/// Returns the only file of a zip archive. Fails if it has several.
-pub(crate) fn only(file: File) -> io::Result<Box<dyn Read + Send>> {
-    let several = Foreign {
-        what: "a zip archive of several files",
-        hint: "unzip it and name the file that is meant",
-    };
-    let section = file.try_clone()?;
-    let zip = opened(file)?;
-    let mut buffer = vec![0; rawzip::RECOMMENDED_BUFFER_SIZE];
-    let mut entries = zip.entries(&mut buffer);
-    let mut found = None;
-    while let Some(entry) = entries.next_entry().map_err(|error| damaged(&error))? {
-        if entry.is_dir() {
-            continue;
-        }
-        if found.is_some() {
-            return Err(several.into());
-        }
-        if entry.flags().is_encrypted() {
-            let what = "an encrypted zip archive";
-            return Err(Foreign { what, hint: "unzip it and name the file" }.into());
-        }
-        found = Some((entry.wayfinder(), entry.compression_method()));
-    }
-    let Some((way, method)) = found else {
-        let what = "a zip archive without files";
-        return Err(Foreign { what, hint: "name the file that is meant" }.into());
-    };
-    let entry = zip.get_entry(way).map_err(|error| damaged(&error))?;
-    let (start, end) = entry.compressed_data_range();
-    let from = RangeReader::new(FileReader::from(section), start..end);
-    Ok(Box::new(entry.verifying_reader(Inflated::new(method, from)?)))
-}
-
-fn opened(file: File) -> io::Result<ZipArchive<FileReader>> {
-    let mut buffer = vec![0; rawzip::RECOMMENDED_BUFFER_SIZE];
-    ZipArchive::from_file(file, &mut buffer).map_err(|error| damaged(&error))
-}
-
-/// Returns a file of a zip archive, decompressed and verified.
-fn inflated<R: ReaderAt>(
-    zip: &ZipArchive<R>,
-    way: ZipArchiveEntryWayfinder,
-    method: CompressionMethod,
-) -> io::Result<impl Read> {
-    let entry = zip.get_entry(way).map_err(|error| damaged(&error))?;
-    Ok(entry.verifying_reader(Inflated::new(method, entry.reader())?))
-}
-
-/// The contents of a file in a zip archive.
-enum Inflated<R> {
-    Stored(R),
-    Deflated(Box<DeflateDecoder<R>>),
-}
-
-impl<R: Read> Inflated<R> {
-    fn new(method: CompressionMethod, from: R) -> io::Result<Self> {
-        match method {
-            CompressionMethod::STORE => Ok(Self::Stored(from)),
-            CompressionMethod::DEFLATE => Ok(Self::Deflated(Box::new(DeflateDecoder::new(from)))),
-            _ => {
-                let name = method.name().unwrap_or("an unknown method");
-                let why = format!("it is compressed with {name} in a zip archive: unzip it");
-                Err(io::Error::new(io::ErrorKind::Unsupported, why))
-            }
-        }
-    }
-}
-
-impl<R: Read> Read for Inflated<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Stored(from) => from.read(buffer),
-            Self::Deflated(from) => from.read(buffer),
-        }
-    }
-}
-
 /// Returns a name for messages: the path of the archive, and the name in there.
 fn inside(archive: &Path, name: &[u8]) -> PathBuf {
     let name = &name[..name.len().min(NAME_BYTES)];
@@ -445,10 +341,6 @@ fn pax_path(extensions: &[u8]) -> Option<Vec<u8>> {
     path.map(<[u8]>::to_vec)
 }
 
-fn damaged(error: &rawzip::Error) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("read the zip archive: {error}"))
-}
-
 fn too_large(what: &str) -> io::Error {
     let why = format!("{what}: unpack it and name the files that are meant");
     io::Error::new(io::ErrorKind::FileTooLarge, why)
@@ -457,6 +349,8 @@ fn too_large(what: &str) -> io::Error {
 #[cfg(test)]
 mod tests {
     use std::fs;
+
+    use rawzip::CompressionMethod;
 
     use super::*;
 

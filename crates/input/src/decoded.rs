@@ -5,8 +5,7 @@ use std::io::{self, Cursor, Read};
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
 use encoding_rs_io::{DecodeReaderBytes, DecodeReaderBytesBuilder};
 
-use crate::archive::is_tar;
-use crate::foreign::{self, Foreign};
+use crate::foreign::{self, Foreign, is_tar};
 
 const BUFFER_BYTES: usize = 64 << 10;
 const TAR: Foreign = Foreign {

@@ -9,6 +9,11 @@ use memchr::memmem::find;
 /// Bytes at the start of a file that suffice to name its kind.
 pub const HEAD_BYTES: usize = 4096;
 
+/// The first bytes of a zip archive, with files and without.
+const ZIP_MARKS: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
+/// Bytes of a header of tar.
+const BLOCK: usize = 512;
+
 /// The name of a kind of file that is not read, and what to do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Hint)]
 #[error("it is {what}")]
@@ -176,6 +181,24 @@ const ALL: &[(Mark, Foreign)] = &[
     // Programs.
     kind(Mark::First(b"\x7fELF"), "a program", "name the file that it wrote"),
 ];
+
+pub fn is_zip(head: &[u8]) -> bool {
+    ZIP_MARKS.iter().any(|mark| head.starts_with(mark))
+}
+
+/// Whether the first block is a header of tar: the sum of its bytes is in it.
+pub fn is_tar(head: &[u8]) -> bool {
+    let Some(block) = head.get(..BLOCK) else { return false };
+    let sum = |byte: fn(u8) -> i64| {
+        let outside = block[..148].iter().chain(&block[156..]);
+        outside.map(|&it| byte(it)).sum::<i64>() + 8 * i64::from(b' ')
+    };
+    let digits = str::from_utf8(&block[148..156]).unwrap_or_default();
+    let digits = digits.trim_matches(|c: char| c == ' ' || c == '\0');
+    let found = i64::from_str_radix(digits, 8).ok().filter(|_| block[0] != 0);
+    // Old programs added the bytes as signed numbers.
+    found.is_some_and(|it| it == sum(i64::from) || it == sum(|byte| i64::from(byte as i8)))
+}
 
 #[cfg(test)]
 mod tests {

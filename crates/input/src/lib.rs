@@ -22,13 +22,14 @@ mod archive;
 mod decoded;
 mod foreign;
 mod unpacked;
+mod zip;
 
 use std::io::{self, Read};
 use std::path::Path;
 
 use blockstone_base::units::Bytes;
 
-pub use archive::{LeftOut, Members, Source, is_archive, members};
+pub use archive::{LeftOut, Members, Source, members};
 pub use foreign::Foreign;
 pub use unpacked::{Compression, GoOn, Unpacked};
 

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use blockstone_sys::input;
 use blockstone_sys::waiting::Waiting;
 
-use crate::foreign::Foreign;
-use crate::{archive, decoded};
+use crate::foreign::{Foreign, is_zip};
+use crate::{decoded, zip};
 
 /// Returns false when reading should stop. Called repeatedly while a pipe is silent.
 pub type GoOn = fn() -> bool;
@@ -128,11 +128,11 @@ impl Unpacked {
         let again = file.try_clone()?;
         let waiting = Box::new(Waiting::new(file, go_on));
         let mut buffered = Self::counted(waiting);
-        if archive::is_zip(buffered.fill_buf()?) && again.metadata()?.is_file() {
+        if is_zip(buffered.fill_buf()?) && again.metadata()?.is_file() {
             let foreign = Foreign::of(buffered.fill_buf()?);
             return match foreign {
                 Some(foreign) => Err(foreign.into()),
-                None => Self::of(Self::counted(archive::only(again)?)),
+                None => Self::of(Self::counted(zip::only(again)?)),
             };
         }
         Self::of(buffered)

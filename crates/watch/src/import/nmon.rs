@@ -1,7 +1,7 @@
 //! nmon's recordings (`nmon -f`) of Linux and AIX: means over the interval that ends at each
 //! snapshot. The first snapshot only marks the start of the next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use blockstone_base::identity::{DeviceKind, Host};
 use blockstone_probe::{memory, network};
@@ -64,7 +64,7 @@ struct Reader {
     snapshot: Option<(String, u64)>,
     cells: Cells,
     disks: Disks,
-    snapshots: usize,
+    left_out: BTreeSet<String>,
 }
 
 fn read(text: &mut Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
@@ -87,6 +87,10 @@ fn read(text: &mut Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
     }
     if !reader.is_linux {
         notes.push(NOT_LINUX.to_owned());
+    }
+    if !reader.left_out.is_empty() {
+        let names: Vec<String> = reader.left_out.iter().cloned().collect();
+        notes.push(format!("sections that were not read: {}", steps::list(&names)));
     }
     notes.extend(steps.note());
     reader.origin.notes = notes;
@@ -112,7 +116,13 @@ impl Reader {
                 self.snapshot = Some((second.to_owned(), instant.at_ns));
             }
             _ => {
-                let Some(known) = known(tag) else { return Ok(()) };
+                let Some(known) = known(tag) else {
+                    if is_snapshot(second) {
+                        let tag = tag.trim_end_matches(|c: char| c.is_ascii_digit());
+                        self.left_out.insert(tag.to_owned());
+                    }
+                    return Ok(());
+                };
                 if !is_snapshot(second) {
                     let names = cells.map(|name| name.trim().to_owned()).collect();
                     self.headings.insert(tag.to_owned(), names);
@@ -156,7 +166,6 @@ impl Reader {
     fn end_snapshot(&mut self, steps: &mut Steps<'_, '_>) -> Result<(), Failure> {
         let cells = std::mem::take(&mut self.cells);
         let Some((_, at_ns)) = self.snapshot.take() else { return Ok(()) };
-        self.snapshots += 1;
         let rows = self.rows(&cells);
         steps.add(at_ns, &rows)
     }

@@ -1,7 +1,7 @@
 //! CSV of Windows Performance Monitor (`typeperf`, `logman`, `relog -f csv`): means of the interval
 //! that ends with each row. Its counters are read by their English names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use blockstone_base::identity::{DeviceKind, Host};
 use blockstone_probe::{block, memory, network};
@@ -24,14 +24,35 @@ pub const FORMAT: Format = Format {
 
 const SECOND_NS: f64 = 1e9;
 const MIB: f64 = 1024.0 * 1024.0;
-const DISK: &str = "PhysicalDisk(";
-const TOTAL: &str = "_Total";
-const OTHERS: &str = "only the counters of PhysicalDisk, Processor, Memory, System and Network \
-                      Interface are read";
+const DISK: &str = "physicaldisk(";
+const TOTAL: &str = "_total";
+/// The counters that are read, by their object. Windows does not distinguish case.
+const READ: [(&str, &[&str]); 5] = [
+    (
+        "physicaldisk",
+        &[
+            "disk reads/sec",
+            "disk read bytes/sec",
+            "disk writes/sec",
+            "disk write bytes/sec",
+            "avg. disk sec/read",
+            "avg. disk sec/write",
+            "avg. disk queue length",
+            "current disk queue length",
+        ],
+    ),
+    ("processor", &["% user time", "% privileged time", "% idle time", "interrupts/sec"]),
+    ("memory", &["available bytes", "available mbytes"]),
+    ("system", &["context switches/sec"]),
+    (
+        "network interface",
+        &["bytes received/sec", "packets received/sec", "bytes sent/sec", "packets sent/sec"],
+    ),
+];
 
 fn has_disks(text: &str) -> bool {
     let first = text.trim_start().lines().next().unwrap_or_default();
-    first.starts_with("\"(PDH-CSV") && first.contains(DISK)
+    first.starts_with("\"(PDH-CSV") && first.to_ascii_lowercase().contains(DISK)
 }
 
 /// Positions of counters by object and instance: `PhysicalDisk`, `0 C:`.
@@ -44,7 +65,7 @@ struct Headings {
     /// Seconds to add to local time for UTC.
     offset_s: Option<i64>,
     columns: Columns,
-    has_others: bool,
+    left_out: BTreeSet<String>,
 }
 
 impl Headings {
@@ -62,10 +83,14 @@ impl Headings {
                 Some((object, rest)) => (object, rest.strip_suffix(')').unwrap_or(rest)),
                 None => (object, ""),
             };
-            let is_read = ["PhysicalDisk", "Processor", "Memory", "System", "Network Interface"];
-            headings.has_others |= !is_read.contains(&object);
-            let of = (object.to_owned(), instance.to_owned());
-            headings.columns.entry(of).or_default().insert(counter.to_owned(), at);
+            let (kind, name) = (object.to_ascii_lowercase(), counter.to_ascii_lowercase());
+            let counters = READ.iter().find(|(read, _)| *read == kind).map(|(_, names)| names);
+            if !counters.is_some_and(|names| names.contains(&name.as_str())) {
+                headings.left_out.insert(format!("{object}\\{counter}"));
+            }
+            let is_total = instance.eq_ignore_ascii_case(TOTAL);
+            let of = (kind, if is_total { TOTAL } else { instance }.to_owned());
+            headings.columns.entry(of).or_default().insert(name, at);
         }
         headings
     }
@@ -104,7 +129,10 @@ fn read(text: &mut Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
         notes.push("the file is truncated: its last row was skipped".to_owned());
     }
     notes.extend(without_zone.then(|| instant::NO_ZONE.to_owned()));
-    notes.extend(headings.has_others.then(|| OTHERS.to_owned()));
+    if !headings.left_out.is_empty() {
+        let names: Vec<String> = headings.left_out.iter().cloned().collect();
+        notes.push(format!("counters that were not read: {}", steps::list(&names)));
+    }
     notes.extend(steps.note());
     let cpus = headings.processors().unwrap_or_default();
     let host = Host {
@@ -120,7 +148,9 @@ impl Headings {
     /// Returns the number of processors, if each has counters.
     fn processors(&self) -> Option<u32> {
         let is_one = |(object, instance): &&(String, String)| {
-            object == "Processor" && instance.bytes().all(|b| b.is_ascii_digit())
+            object == "processor"
+                && !instance.is_empty()
+                && instance.bytes().all(|b| b.is_ascii_digit())
         };
         u32::try_from(self.columns.keys().filter(is_one).count()).ok().filter(|it| *it > 0)
     }
@@ -130,17 +160,17 @@ impl Headings {
             let columns = self.columns.get(&(object.to_owned(), instance.to_owned()))?;
             number(&cells[*columns.get(counter)?])
         };
-        let cpu = |counter: &str| of("Processor", TOTAL, counter);
+        let cpu = |counter: &str| of("processor", TOTAL, counter);
         let cpus = self.processors();
         let mut host = steps::of_host();
-        host.set("cpu_user_ns", share(cpu("% User Time"), cpus));
-        host.set("cpu_system_ns", share(cpu("% Privileged Time"), cpus));
-        host.set("cpu_idle_ns", share(cpu("% Idle Time"), cpus));
-        host.set("switches", rate(of("System", "", "Context Switches/sec"), 1.0));
-        host.set("interrupts", rate(cpu("Interrupts/sec"), 1.0));
+        host.set("cpu_user_ns", share(cpu("% user time"), cpus));
+        host.set("cpu_system_ns", share(cpu("% privileged time"), cpus));
+        host.set("cpu_idle_ns", share(cpu("% idle time"), cpus));
+        host.set("switches", rate(of("system", "", "context switches/sec"), 1.0));
+        host.set("interrupts", rate(cpu("interrupts/sec"), 1.0));
         let mut rows = vec![host];
-        let available = of("Memory", "", "Available MBytes").map(|it| it * MIB);
-        let available = of("Memory", "", "Available Bytes").or(available);
+        let available = of("memory", "", "available mbytes").map(|it| it * MIB);
+        let available = of("memory", "", "available bytes").or(available);
         if available.is_some() {
             let mut row = IntervalRow::new(&memory::SCHEMA, "");
             row.set("available_bytes", level(available, 1.0));
@@ -149,18 +179,18 @@ impl Headings {
         for (object, instance) in self.columns.keys() {
             let of = |counter: &str| of(object, instance, counter);
             match object.as_str() {
-                "PhysicalDisk" if instance == TOTAL => {
+                "physicaldisk" if instance == TOTAL => {
                     let mut row = steps::together();
                     transfers(&mut row, &of);
                     rows.push(row);
                 }
-                "PhysicalDisk" => rows.push(disk(instance, &of)),
-                "Network Interface" => {
+                "physicaldisk" => rows.push(disk(instance, &of)),
+                "network interface" => {
                     let mut row = IntervalRow::new(&network::SCHEMA, instance);
-                    row.set("received_bytes", rate(of("Bytes Received/sec"), 1.0));
-                    row.set("received_packets", rate(of("Packets Received/sec"), 1.0));
-                    row.set("sent_bytes", rate(of("Bytes Sent/sec"), 1.0));
-                    row.set("sent_packets", rate(of("Packets Sent/sec"), 1.0));
+                    row.set("received_bytes", rate(of("bytes received/sec"), 1.0));
+                    row.set("received_packets", rate(of("packets received/sec"), 1.0));
+                    row.set("sent_bytes", rate(of("bytes sent/sec"), 1.0));
+                    row.set("sent_packets", rate(of("packets sent/sec"), 1.0));
                     rows.push(row);
                 }
                 _ => {}
@@ -171,10 +201,10 @@ impl Headings {
 }
 
 fn transfers(row: &mut IntervalRow, of: &impl Fn(&str) -> Option<f64>) {
-    row.set("read_ios", rate(of("Disk Reads/sec"), 1.0));
-    row.set("read_bytes", rate(of("Disk Read Bytes/sec"), 1.0));
-    row.set("write_ios", rate(of("Disk Writes/sec"), 1.0));
-    row.set("write_bytes", rate(of("Disk Write Bytes/sec"), 1.0));
+    row.set("read_ios", rate(of("disk reads/sec"), 1.0));
+    row.set("read_bytes", rate(of("disk read bytes/sec"), 1.0));
+    row.set("write_ios", rate(of("disk writes/sec"), 1.0));
+    row.set("write_bytes", rate(of("disk write bytes/sec"), 1.0));
 }
 
 fn disk(name: &str, of: &impl Fn(&str) -> Option<f64>) -> IntervalRow {
@@ -182,9 +212,9 @@ fn disk(name: &str, of: &impl Fn(&str) -> Option<f64>) -> IntervalRow {
     row.set("device_kind", Some(Amount::Text(DeviceKind::Disk.name().to_owned())));
     transfers(&mut row, of);
     let mean = |each, counter| of(counter).map(|seconds| Amount::Each(each, seconds * SECOND_NS));
-    row.set("read_ns", mean("read_ios", "Avg. Disk sec/Read"));
-    row.set("write_ns", mean("write_ios", "Avg. Disk sec/Write"));
-    row.set("queue_ns", rate(of("Avg. Disk Queue Length"), SECOND_NS));
-    row.set("in_flight", level(of("Current Disk Queue Length"), 1.0));
+    row.set("read_ns", mean("read_ios", "avg. disk sec/read"));
+    row.set("write_ns", mean("write_ios", "avg. disk sec/write"));
+    row.set("queue_ns", rate(of("avg. disk queue length"), SECOND_NS));
+    row.set("in_flight", level(of("current disk queue length"), 1.0));
     row
 }

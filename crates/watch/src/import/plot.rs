@@ -82,6 +82,10 @@ const MEMORY_RATES: [Of; 4] = [
     ("major_page_faults", "PageMajFaults", 1.0),
 ];
 
+/// Columns of all processors that the series of the host has.
+const OF_HOST: [&str; 8] =
+    ["Intrpt/sec", "Ctx/sec", "Proc/sec", "RunTot", "BlkTot", "L-Avg1", "L-Avg5", "L-Avg15"];
+
 fn is_heading(line: &str) -> bool {
     line.starts_with("#Date") || line.starts_with("#UTC")
 }
@@ -93,6 +97,7 @@ struct Headings {
     wants: usize,
     columns: BTreeMap<String, BTreeMap<String, usize>>,
     disks: Vec<String>,
+    left_out: Vec<String>,
 }
 
 impl Headings {
@@ -106,6 +111,9 @@ impl Headings {
             headings.wants = at + 1;
             let named = word.strip_prefix('[').and_then(|word| word.split_once(']'));
             if let Some((about, name)) = named {
+                if !is_read(about, name) {
+                    headings.left_out.push(word.to_owned());
+                }
                 let about = headings.columns.entry(about.to_owned()).or_default();
                 about.insert(name.to_owned(), at);
             }
@@ -113,6 +121,19 @@ impl Headings {
         let disks = headings.columns.keys().filter_map(|about| about.strip_prefix("DSK:"));
         headings.disks = disks.map(str::to_owned).collect();
         headings
+    }
+}
+
+/// Whether a series has such a column.
+fn is_read(about: &str, name: &str) -> bool {
+    let has = |all: &[Of]| all.iter().any(|(_, of, _)| *of == name);
+    match about.split(':').next().unwrap_or_default() {
+        "CPU" => has(&OF_PROCESSOR) || !about.contains(':') && OF_HOST.contains(&name),
+        "DSK" if about.contains(':') => has(&OF_DISK) || matches!(name, "Name" | "WaitR" | "WaitW"),
+        "DSK" => has(&OF_ALL_DISKS),
+        "NET" if about.contains(':') => has(&OF_INTERFACE) || name == "Name",
+        "MEM" => has(&MEMORY_LEVELS) || has(&MEMORY_RATES) || name == "Dirty",
+        _ => false,
     }
 }
 
@@ -171,6 +192,10 @@ fn read(text: &mut Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
     }
     notes.extend(reader.without_zone.then(|| instant::NO_ZONE.to_owned()));
     notes.extend(reader.interval_s.is_none().then(|| NO_HEAD.to_owned()));
+    if !reader.headings.left_out.is_empty() {
+        let names = steps::list(&reader.headings.left_out);
+        notes.push(format!("columns that were not read: {names}"));
+    }
     notes.extend(steps.note());
     Ok(Origin { notes, ..reader.origin })
 }
