@@ -325,6 +325,7 @@ impl Import {
 
     pub fn summary(&self) -> String {
         let of = match &self.source {
+            Source::Files(_) if self.host.hostname.is_empty() => "of one host".to_owned(),
             Source::Files(_) => format!("on {}", self.host.hostname),
             Source::Load(_, databases) => format!("of {}", databases.join(", ")),
         };

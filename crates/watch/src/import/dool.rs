@@ -83,7 +83,7 @@ fn read(text: &mut Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
     notes.extend(reader.without_times.then(|| NO_TIMES.to_owned()));
     notes.extend(reader.without_zone.then(|| instant::NO_ZONE.to_owned()));
     notes.extend(reader.in_bits.then(|| IN_BITS.to_owned()));
-    if reader.headings.iter().any(|it| it.group.ends_with("cpu usage")) {
+    if reader.headings.iter().any(|it| is_of_processors(&it.group)) {
         notes.push(NO_CPUS.to_owned());
     }
     let of = |what: &str| reader.headings.iter().any(|it| it.group.starts_with(what));
@@ -310,6 +310,11 @@ fn headings(groups: &[String], names: &[String]) -> Vec<Heading> {
     names.iter().enumerate().map(heading).collect()
 }
 
+/// Whether a group is shares of processors: `total cpu usage`, `cpu0 usage`, `total usage`.
+fn is_of_processors(group: &str) -> bool {
+    group.ends_with(" usage") && group != "memory usage" && group != "advanced memory usage"
+}
+
 /// Returns the columns that no series has.
 fn left_out(headings: &[Heading]) -> Vec<String> {
     let is_read = |it: &&Heading| {
@@ -318,7 +323,8 @@ fn left_out(headings: &[Heading]) -> Vec<String> {
         let interface = group.starts_with("net/") && group != "net/total";
         let part = matches!((group, it.name.as_str()), ("procs", "run" | "blk"));
         let used = group.contains("memory usage") && it.name == "used";
-        (known || interface) && !part && !used
+        // A note says why processors are not.
+        (known || interface || is_of_processors(group)) && !part && !used
     };
     let others = headings.iter().filter(|it| !is_read(it));
     let mut names: Vec<String> =

@@ -31,6 +31,8 @@ const SCREEN: usize = 20;
 const STEP: &str = "it does not say how long its reports are: each was taken as one second";
 const LEFT_OUT: &str = "its memory and swap columns were not read: the file does not say their \
                         unit (-S)";
+const ONE_REPORT: &str = "below each `zzz` line is one report: vmstat's first report covers the \
+                          time since boot";
 const NO_CPUS: &str = "it does not say how many processors there are: their time is unknown";
 
 fn recognises(head: &str) -> bool {
@@ -67,6 +69,9 @@ fn read(text: &mut Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
             let damage = |what| Failure::Damage { line, what };
             reader.line(words, &mut steps, damage)?;
         }
+    }
+    if steps.end_ns().is_none() && reader.zzz.is_some() {
+        return Err(Failure::Damage { line: text.number(), what: ONE_REPORT.to_owned() });
     }
     let mut notes = vec![LEFT_OUT.to_owned()];
     if text.is_cut() {

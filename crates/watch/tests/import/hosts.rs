@@ -90,6 +90,8 @@ fn vmstat_of_oswatcher_has_times_and_processors() {
     let known = moved(&history, "disks", "", "read_bytes");
     assert!(known.contains(&4_096_000.0), "five seconds: {known:?}");
     assert!(!notes.iter().any(|note| note.contains("how long")), "{notes:?}");
+    let one = text.replace(&vmstat(800, ""), "").replace(&vmstat(400, ""), "");
+    refused("one.dat", one.as_bytes(), &["one report", "time since boot"]);
     let odd = text.replace("Fri Nov 20", "Someday");
     refused("odd.dat", odd.as_bytes(), &["line 4", "no known form of time"]);
 }
