@@ -319,8 +319,11 @@ Nov-20 10:00:00,1,1,1,1,0.500,0.400,0.300
 Nov-20 10:00:01,8192,4096,1,1,0.500,0.400,0.300
 Nov-20 10:00:02,8192,4096,1,1,0.500,0.400,0.300
 "#;
-    let untimed = text.replace("\"system\",", "").replace("\"time\",", "");
-    [text.to_owned(), untimed.replace("\nNov-20 10:00:0", "\n")].map(String::into_bytes).to_vec()
+    let mut untimed = text.replace("\"system\",", "").replace("\"time\",", "");
+    for second in 0..3 {
+        untimed = untimed.replace(&format!("Nov-20 10:00:0{second},"), "");
+    }
+    [text.to_owned(), untimed].map(String::into_bytes).to_vec()
 }
 
 pub fn nmon() -> Vec<Vec<u8>> {

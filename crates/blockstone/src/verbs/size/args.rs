@@ -46,8 +46,7 @@ pub struct SizeArgs {
     /// Files of AWR, Statspack, sar, iostat and others, or recordings
     ///
     /// Files of AWR, Statspack, AWR-Miner, sar, iostat, collectl, nmon, dstat, vmstat or CSV,
-    /// compressed or not; recordings; directories and archives of them, such as those of
-    /// `OSWatcher`.
+    /// compressed or not; recordings; directories and archives of them (tar, zip).
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     #[arg(add = Purpose::Input)]
     pub paths: Vec<PathBuf>,
