@@ -50,7 +50,7 @@ fn files(paths: &[PathBuf], warnings: &mut Vec<String>) -> Result<Vec<Named>> {
     for path in paths {
         let mut choose = |head: &[u8]| match blockstone_trace::recognise(head) {
             Ok(_) => Ok(()),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(error.to_string().trim_start_matches("read trace: ").to_owned()),
         };
         let members =
             if path == Path::new("-") { Ok(None) } else { input::members(path, &mut choose) };
