@@ -308,6 +308,7 @@ pub fn vmstat() -> Vec<Vec<u8>> {
     [timed, run, zzz].map(String::into_bytes).to_vec()
 }
 
+/// Returns CSV of dool, and of Windows Performance Monitor.
 pub fn dool() -> Vec<Vec<u8>> {
     let text = r#""dool 1.3.1 CSV output"
 "Host:","db1",,,,"User:","root"
@@ -323,7 +324,12 @@ Nov-20 10:00:02,8192,4096,1,1,0.500,0.400,0.300
     for second in 0..3 {
         untimed = untimed.replace(&format!("Nov-20 10:00:0{second},"), "");
     }
-    [text.to_owned(), untimed].map(String::into_bytes).to_vec()
+    let perfmon = r#""(PDH-CSV 4.0) (UTC)(0)","\\H\PhysicalDisk(0 C:)\Disk Reads/sec"
+"11/20/2026 10:00:00.000"," "
+"11/20/2026 10:00:05.000","100.5"
+"11/20/2026 10:00:10.000","200.5"
+"#;
+    [text.to_owned(), untimed, perfmon.to_owned()].map(String::into_bytes).to_vec()
 }
 
 pub fn nmon() -> Vec<Vec<u8>> {
