@@ -60,6 +60,9 @@ pub const TARGETS: &[Target] = &[
     // Files of other monitors.
     target("collectl", imports::collectl, imports::import),
     target("sar", imports::sar, imports::import),
+    target("sar_text", imports::sar_text, imports::import),
+    target("sar_csv", imports::sar_csv, imports::import),
+    target("sar_xml", imports::sar_xml, imports::import),
     target("iostat", imports::iostat, imports::import),
     target("iostat_json", imports::iostat_json, imports::import),
     target("load_reports", imports::loads, imports::load),

@@ -124,21 +124,41 @@ pub fn open(context: &Context) -> Box<dyn Probe> {
 /// Returns the kind of a device, derived from the name the kernel gave it; `None` for names chosen
 /// by people. A path to an `NVMe` disk counts as a disk: requests are counted there.
 pub fn kind_by_name(name: &str) -> Option<DeviceKind> {
+    named(name).map(|(kind, _)| kind)
+}
+
+/// Returns the name of the device of which this one is a partition, if its name tells.
+pub fn whole_by_name(name: &str) -> Option<&str> {
+    match named(name) {
+        Some((DeviceKind::Partition, whole)) => Some(whole),
+        _ => None,
+    }
+}
+
+/// Returns the kind of a device, and for a partition the name of its device.
+fn named(name: &str) -> Option<(DeviceKind, &str)> {
     let after = |prefix: &str| name.strip_prefix(prefix).filter(|rest| !rest.is_empty());
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let numbered = |prefix: &str| after(prefix).filter(|rest| is_number(rest));
+    let disk = Some((DeviceKind::Disk, name));
     // Letters that number disks, then the number of a partition.
     let lettered = |prefix: &str| {
         let rest = after(prefix)?;
         let letters = rest.trim_end_matches(|c: char| c.is_ascii_digit());
         let is_disk = !letters.is_empty() && letters.bytes().all(|b| b.is_ascii_lowercase());
-        let partition = letters.len() < rest.len();
-        is_disk.then_some(if partition { DeviceKind::Partition } else { DeviceKind::Disk })
+        let whole = &name[..prefix.len() + letters.len()];
+        let is_whole = whole.len() == name.len();
+        is_disk.then_some(if is_whole {
+            (DeviceKind::Disk, name)
+        } else {
+            (DeviceKind::Partition, whole)
+        })
     };
-    // `nvme0n1`, `nvme0n1p1`; `mmcblk0`, `mmcblk0p1`; `nbd0`.
-    let parted = |rest: &str| match rest.split_once('p') {
-        Some((disk, part)) if is_number(disk) && is_number(part) => Some(DeviceKind::Partition),
-        None if is_number(rest) => Some(DeviceKind::Disk),
+    // `nvme0n1`, `nvme0n1p1`; `mmcblk0`, `mmcblk0p1`; `nbd0`; `md127p1`.
+    let parted = |rest: &str, kind: DeviceKind| match rest.split_once('p') {
+        Some((number, part)) if is_number(number) && is_number(part) => {
+            Some((DeviceKind::Partition, &name[..name.len() - part.len() - 1]))
+        }
+        None if is_number(rest) => Some((kind, name)),
         _ => None,
     };
     let built = [
@@ -148,8 +168,9 @@ pub fn kind_by_name(name: &str) -> Option<DeviceKind> {
         ("zram", DeviceKind::Zram),
         ("sr", DeviceKind::Disk),
     ];
-    if let Some((_, kind)) = built.into_iter().find(|(prefix, _)| numbered(prefix).is_some()) {
-        return Some(kind);
+    let found = built.into_iter().find_map(|(prefix, kind)| parted(after(prefix)?, kind));
+    if found.is_some() {
+        return found;
     }
     let namespace = after("nvme").and_then(|rest| rest.split_once('n'));
     if let Some((controller, rest)) = namespace {
@@ -157,15 +178,24 @@ pub fn kind_by_name(name: &str) -> Option<DeviceKind> {
         let is_path =
             || controller.split_once('c').is_some_and(|(a, b)| is_number(a) && is_number(b));
         return if is_number(controller) {
-            parted(rest)
+            parted(rest, DeviceKind::Disk)
         } else {
-            (is_path() && is_number(rest)).then_some(DeviceKind::Disk)
+            disk.filter(|_| is_path() && is_number(rest))
         };
     }
-    let disks = ["sd", "vd", "xvd", "hd", "dasd"];
-    let parts = ["mmcblk", "nbd", "rbd", "pmem"];
+    // Disks of array controllers: `cciss/c0d0p1`, which sysfs writes with `!`.
+    let controllers = ["cciss", "ida", "rd"];
+    if let Some((controller, rest)) = name.split_once(['/', '!'])
+        && controllers.contains(&controller)
+    {
+        let (number, rest) = rest.strip_prefix('c')?.split_once('d')?;
+        return parted(rest, DeviceKind::Disk).filter(|_| is_number(number));
+    }
+    let disks = ["sd", "vd", "xvd", "hd", "dasd", "fio", "rssd", "ubd"];
+    let parts = ["mmcblk", "nbd", "qbd", "rbd", "pmem", "ublkb"];
     let named = disks.into_iter().find_map(lettered);
-    named.or_else(|| parts.into_iter().find_map(|prefix| after(prefix).and_then(parted)))
+    let of_parts = |prefix: &str| after(prefix).and_then(|rest| parted(rest, DeviceKind::Disk));
+    named.or_else(|| parts.into_iter().find_map(of_parts))
 }
 
 /// Returns what is beneath a disk as far as these names tell, separated by blanks: its paths, if it
@@ -355,10 +385,26 @@ mod tests {
             ("dm-0", Some(DeviceMapper)),
             ("md127", Some(Raid)),
             ("zram0", Some(Zram)),
+            ("md127p2", Some(Partition)),
+            ("fiob", Some(Disk)),
+            ("cciss/c0d1", Some(Disk)),
+            ("cciss!c0d1p3", Some(Partition)),
+            ("cciss/x", None),
+            ("emcpowera", None),
             ("vg-root", None),
             ("", None),
         ] {
             assert_eq!(kind_by_name(name), kind, "{name}");
+        }
+        for (name, whole) in [
+            ("sdaa12", Some("sdaa")),
+            ("nvme10n2p3", Some("nvme10n2")),
+            ("md127p2", Some("md127")),
+            ("cciss/c0d1p3", Some("cciss/c0d1")),
+            ("sda", None),
+            ("vg-root", None),
+        ] {
+            assert_eq!(whole_by_name(name), whole, "{name}");
         }
     }
 }

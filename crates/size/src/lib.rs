@@ -39,5 +39,5 @@ pub mod percentile;
 pub use cluster::{Database, Snapshot, databases};
 pub use consolidation::Consolidation;
 pub use need::{Need, Question};
-pub use observation::{Observation, Source, observations};
+pub use observation::{LeftOut, Observation, Source, left_out, observations};
 pub use percentile::Percentiles;

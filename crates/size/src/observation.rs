@@ -4,7 +4,7 @@ mod host;
 mod load;
 
 use blockstone_base::database::LOAD;
-use blockstone_figures::History;
+use blockstone_figures::{History, Interval};
 
 use crate::hours::{self, Filter};
 
@@ -127,6 +127,19 @@ fn of_kind(
         history.interval(from, to).slices(seconds.min(SLICES))
     });
     host::observations(&slices.collect::<Vec<_>>(), devices, name)
+}
+
+/// A device whose requests are not counted by themselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    pub name: String,
+    pub why: &'static str,
+}
+
+/// Returns the devices of a host that [`observations`] leave out, and why.
+pub fn left_out(history: &History, devices: &[&str]) -> Vec<LeftOut> {
+    let left_out = |whole: Interval<'_>| host::left_out(&whole, &whole.slices(SLICES), devices);
+    history.whole().map(left_out).unwrap_or_default()
 }
 
 impl Observation {

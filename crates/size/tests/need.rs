@@ -200,3 +200,43 @@ fn the_load_of_a_run_is_that_of_its_devices() {
     assert_eq!(reads(&["loop0", "vda"]), (Source::Devices, Some(1_000.0)));
     assert_eq!(reads(&[]), (Source::Host, Some(9_000.0)));
 }
+
+#[test]
+fn a_device_that_moves_more_than_all_disks_does_not_lie_on_them() {
+    const STAT: Origin = Origin("test");
+    const BLOCK: Schema = Schema {
+        probe: "block",
+        doc: "Devices.",
+        columns: &[
+            STAT.state("device_kind", "Kind."),
+            STAT.state("beneath", "Below it."),
+            STAT.count("read_ios", "Reads."),
+            STAT.bytes("read_bytes", "Bytes read."),
+            STAT.count("write_ios", "Writes."),
+            STAT.bytes("write_bytes", "Bytes written."),
+        ],
+    };
+    let mut history = History::new(vec![ProbeInfo::of(&BLOCK)]);
+    history.set_clock(0, MONDAY_S * 1_000_000_000);
+    for s in 0..=10 {
+        let t_ns = s as u64 * 1_000_000_000;
+        history.push("host", t_ns, "", Vec::new());
+        for (device, kind, reads) in [
+            ("sda", Some("disk"), 100),
+            ("sda1", Some("partition"), 100),
+            ("own", None, 900),
+            ("vg-a", None, 90),
+        ] {
+            let kind = kind.map_or(Cell::Unmeasured, |kind| Cell::Text(kind.into()));
+            let counts = [reads, 4096 * reads, 1, 4096].map(|per_s| Cell::Value(per_s * s));
+            let cells = [kind, Cell::Unmeasured].into_iter().chain(counts).collect();
+            history.push("block", t_ns, device, cells);
+        }
+    }
+    let (_, found) = observations(&history, &[], &[], "host");
+    assert_eq!(found[0].reads_per_s, Some(1_000.0));
+    let left_out = blockstone_size::left_out(&history, &[]);
+    let names: Vec<&str> = left_out.iter().map(|device| device.name.as_str()).collect();
+    assert_eq!(names, ["sda1", "vg-a"]);
+    assert_eq!(left_out[0].why, "a part of a disk that is counted");
+}

@@ -51,6 +51,7 @@ use crate::settings::Destination;
 use found::Found;
 pub use load::Databases;
 use load::Load;
+pub use stamp::NO_TIMES;
 use text::Text;
 use writer::{Contents, Writer, empty_row};
 
@@ -60,7 +61,10 @@ const ALL: &[&Format] = &[
     &collectl::FORMAT,
     &sar::FORMAT,
     &iostat::JSON,
+    &sar::XML,
+    &sar::CSV,
     &iostat::TEXT,
+    &sar::TEXT,
     &nmon::FORMAT,
     &dool::FORMAT,
     &perfmon::FORMAT,
@@ -277,10 +281,11 @@ impl Import {
         let first_ns = self.contents.first_ns;
         history.set_clock(0, i128::from(first_ns));
         history.set_imported(self.imported.clone());
+        let has_ticks = self.contents.has(host::SCHEMA.probe);
         let mut add = |snapshot: &Snapshot| {
             let t_ns = snapshot.at_ns - first_ns;
             // The rows of the host define the ticks of a history.
-            if !snapshot.readings.iter().any(|reading| reading.probe == host::SCHEMA.probe) {
+            if !has_ticks {
                 history.push(host::SCHEMA.probe, t_ns, "", empty_row(&host::SCHEMA));
             }
             for reading in &snapshot.readings {

@@ -38,7 +38,7 @@ mod watch;
 
 pub use database::{Answer, Database};
 pub use exposition::Paths;
-pub use import::{Databases, Import, ImportError, is_load};
+pub use import::{Databases, Import, ImportError, NO_TIMES, is_load};
 pub use kept::{KEPT, Kept};
 pub use listen::{Access, Listen, Listener, Token, host_name};
 pub use options::WatchOptions;

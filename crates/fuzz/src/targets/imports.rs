@@ -243,6 +243,60 @@ pub fn sar() -> Vec<Vec<u8>> {
     vec![document.to_string().into_bytes()]
 }
 
+pub fn sar_text() -> Vec<Vec<u8>> {
+    let mut plain = "Linux 6.1.0 (db1) \t11/22/26 \t_x86_64_\t(2 CPU)\n\n".to_owned();
+    for (headings, row) in [
+        ("CPU     %user     %nice   %system   %iowait    %steal     %idle", "all 5 0 2 1 0 92"),
+        ("tps      rtps      wtps   bread/s   bwrtn/s", "150.00 100.00 50.00 1600.00 800.00"),
+        ("DEV       tps     rkB/s     wkB/s     %util", "dev8-0 150.00 800.00 400.00 10.00"),
+        ("kbmemfree   kbavail  %memused", "20345620 23060156 7.5"),
+    ] {
+        let _ = writeln!(plain, "10:00:01 PM {headings}");
+        for minute in ["10", "20", "30"] {
+            let _ = writeln!(plain, "10:{minute}:01 PM {row}");
+        }
+        plain.push_str("Average: 1\n\n10:35:00     LINUX RESTART\n\n");
+    }
+    let local = plain.replace(" PM ", " ").replace("11/22/26", "2026年11月22日").replace('.', ",");
+    vec![plain.into_bytes(), local.into_bytes()]
+}
+
+pub fn sar_csv() -> Vec<Vec<u8>> {
+    let mut text = "db1;-1;2026-11-22 10:00:01 UTC;LINUX-RESTART\t(2 CPU)\n".to_owned();
+    for (headings, row) in [
+        ("CPU;%user;%nice;%system;%iowait;%steal;%idle", "-1;5.00;0.00;2.00;1.00;0.00;92.00"),
+        ("DEV;tps;rkB/s;wkB/s;%util", "sda;150.00;800.00;400.00;10.00"),
+        ("IFACE;rxpck/s;txpck/s;rxkB/s;txkB/s", "eth0;1.00;2.00;3.00;4.00"),
+    ] {
+        let _ = writeln!(text, "# hostname;interval;timestamp;{headings}");
+        for minute in [10, 20, 30] {
+            let _ = writeln!(text, "db1;600;2026-11-22 10:{minute}:01 UTC;{row}");
+        }
+    }
+    vec![text.into_bytes()]
+}
+
+pub fn sar_xml() -> Vec<Vec<u8>> {
+    let interval = |minute: u32| {
+        format!(
+            "<timestamp date=\"2026-11-22\" time=\"10:{minute}:01\" tz=\"UTC\" interval=\"600\">\n\
+             <cpu-load>\n<cpu number=\"all\" user=\"5.00\" idle=\"92.00\"/>\n</cpu-load>\n\
+             <io per=\"second\">\n<tps>150.0</tps>\n<io-reads rtps=\"100.00\" bread=\"1600.00\"/>\n\
+             </io>\n<memory unit=\"kB\">\n<memfree>20345620</memfree>\n</memory>\n\
+             <disk per=\"second\">\n<disk-device dev=\"a\" tps=\"150.0\" rkB=\"800.0\"/>\n</disk>\n\
+             </timestamp>\n"
+        )
+    };
+    let intervals: String = [10, 20, 30].map(interval).concat();
+    let text = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<sysstat\nxmlns=\"x\">\n\
+         <sysdata-version>3.18</sysdata-version>\n<host nodename=\"db1\">\n\
+         <number-of-cpus>2</number-of-cpus>\n<statistics>\n{intervals}</statistics>\n</host>\n\
+         </sysstat>\n"
+    );
+    vec![text.into_bytes()]
+}
+
 pub fn iostat_json() -> Vec<Vec<u8>> {
     let statistics: Vec<_> = (2..5)
         .map(|tick| {
@@ -280,7 +334,10 @@ pub fn iostat() -> Vec<Vec<u8>> {
              0.00      0.00    0.00    0.00    0.14   1.54\n\n\n"
         );
     }
-    vec![text.into_bytes()]
+    let other = "# Sample Interval(s): 5\nzzz ***Sun Nov 22 10:16:30 UTC 2026\n".to_owned()
+        + &text.replace("2026-11-22T", "Time: ").replace("+0000", " AM").replace("dm-0", "sda1");
+    let local = text.replace("2026-11-22T", "22.11.2026 ").replace("+0000", "").replace('.', ",");
+    vec![text.into_bytes(), other.into_bytes(), local.into_bytes()]
 }
 
 /// Returns all formats, compressed with gzip.

@@ -5,10 +5,15 @@
 //! the printed one (1.06 s, not 1 s), it can be derived from the counts, which are whole numbers:
 //! it is the nearest length, in the hundredths of a second that sysstat uses, with which every
 //! printed rate is a whole count.
+//!
+//! A rate that cannot be, such as one of a counter that went back, is unknown in its interval: a
+//! row in the middle of the interval has no value for it, and the counter goes on from where it
+//! was.
 
 use std::collections::BTreeMap;
 
-use blockstone_base::column::{Cell, Kind, Reading, Schema};
+use blockstone_base::column::{Cell, Kind, Reading, Schema, Unit};
+use blockstone_probe::host;
 
 use super::writer::{empty_row, is_state};
 use super::{Failure, Sink, Snapshot};
@@ -19,7 +24,15 @@ const SLACK_NS: u64 = 1_500_000_000;
 /// The rounding error of two decimals.
 const ROUNDING: f64 = 0.005;
 
-/// The value of a column over an interval.
+/// Nothing has more requests, packets or events a second.
+const COUNT_MAX: f64 = 1e9;
+/// Nothing moves more bytes a second.
+const BYTES_MAX: f64 = 1e14;
+/// No million things wait at once, and none longer than a day.
+const TIME_MAX: f64 = 1e15;
+
+/// The value of a column over an interval. One that is not a number or cannot be is unknown in this
+/// interval.
 #[derive(Clone, Debug)]
 pub enum Amount {
     /// Growth of a counter per second, in its unit.
@@ -109,11 +122,12 @@ impl Timeline {
 /// there is none, or if the interval is so long that any length would fit.
 fn length_ns(about_ns: u64, counts: &[f64]) -> Option<u64> {
     let about = about_ns / CENTISECOND_NS;
+    let counts = || counts.iter().filter(|rate| (0.0..=COUNT_MAX).contains(*rate));
     let fits = |length: &u64| {
         let seconds = *length as f64 / 100.0;
         let hidden = ROUNDING * seconds + 1e-6;
         let is_whole = |rate: &f64| (rate * seconds - (rate * seconds).round()).abs() <= hidden;
-        hidden < 0.25 && counts.iter().all(is_whole)
+        hidden < 0.25 && counts().all(is_whole)
     };
     let near = (0..100).flat_map(|off| [about.checked_add(off), about.checked_sub(off)]);
     let found = near.flatten().filter(|length| *length > 0).find(fits)?;
@@ -125,23 +139,33 @@ pub struct Ledger<'a, 's> {
     sink: &'a mut Sink<'s>,
     /// Totals by probe and object.
     known: BTreeMap<&'static str, BTreeMap<String, Totals>>,
+    objects: usize,
     end_ns: Option<u64>,
+    /// Number of values that cannot be.
+    impossible: usize,
 }
 
 struct Totals {
     schema: &'static Schema,
     sums: Vec<i64>,
+    /// Whether each counter ever had a value, and those that have none in the interval being added.
+    known: Vec<bool>,
+    lacking: Vec<usize>,
+    /// Growth in the last interval.
+    steps: Vec<i64>,
     /// Fractions of a step, carried over to the next one.
     rests: Vec<f64>,
     /// Index of its row in the interval being added. Of two rows with one name, the first one
     /// counts.
     row: Option<usize>,
+    /// Whether it has a row at the end of the last interval.
+    was_present: bool,
 }
 
 impl<'a, 's> Ledger<'a, 's> {
     /// Creates a ledger that passes its snapshots to a sink.
     pub fn new(sink: &'a mut Sink<'s>) -> Self {
-        Self { sink, known: BTreeMap::new(), end_ns: None }
+        Self { sink, known: BTreeMap::new(), objects: 0, end_ns: None, impossible: 0 }
     }
 
     /// Returns the end of the last interval.
@@ -149,46 +173,71 @@ impl<'a, 's> Ledger<'a, 's> {
         self.end_ns
     }
 
-    /// Adds the rows of an interval. An object without a row becomes unknown, and so does time not
-    /// covered by any interval.
+    /// Adds the rows of an interval. An object without a row or a value becomes unknown in it, and
+    /// so does time not covered by any interval.
     pub fn add(&mut self, span: Span, rows: &[IntervalRow]) -> Result<(), Failure> {
         let is_gap = self.end_ns.is_some_and(|end_ns| end_ns != span.from_ns);
         if let Some(end_ns) = self.end_ns.filter(|_| is_gap) {
             let at_ns = end_ns + (span.from_ns - end_ns) / 2;
-            let readings = self.readings(|totals| empty_row(totals.schema));
+            let readings = self.readings(|totals| Some(empty_row(totals.schema)));
             (self.sink)(Snapshot { at_ns, readings })?;
         }
         let mut begin = Vec::new();
+        let mut found = 0;
         for (index, row) in rows.iter().enumerate() {
             let IntervalRow { schema, object, .. } = row;
             let objects = self.known.entry(schema.probe).or_default();
-            let is_new = !objects.contains_key(object);
-            if is_new {
+            if !objects.contains_key(object) {
                 objects.insert(object.clone(), Totals::of(schema));
+                self.objects += 1;
             }
             let Some(totals) = objects.get_mut(object) else { continue };
+            found += usize::from(totals.row.is_none());
             totals.row.get_or_insert(index);
-            if is_new || is_gap {
+            self.impossible += totals.judge(row);
+            if is_gap || !std::mem::replace(&mut totals.was_present, true) {
                 begin.push(reading(schema.probe, object, totals.cells(row, false)));
             }
         }
         (self.sink)(Snapshot { at_ns: span.from_ns, readings: begin })?;
-        let readings = self.readings(|totals| match totals.row.take() {
-            Some(index) => {
-                totals.advance(span, &rows[index]);
-                totals.cells(&rows[index], true)
-            }
-            None => empty_row(totals.schema),
+        self.middle(span, rows, found)?;
+        let readings = self.readings(|totals| {
+            totals.was_present = totals.row.is_some();
+            let row = &rows[totals.row.take()?];
+            totals.advance(span, row);
+            Some(totals.cells(row, true))
         });
         self.end_ns = Some(span.to_ns);
         (self.sink)(Snapshot { at_ns: span.to_ns, readings })
     }
 
-    /// Returns a reading of every object.
-    fn readings(&mut self, cells: impl Fn(&mut Totals) -> Vec<Cell>) -> Vec<Reading> {
+    /// Adds rows, in the middle of an interval, for what is unknown in it.
+    fn middle(&mut self, span: Span, rows: &[IntervalRow], found: usize) -> Result<(), Failure> {
+        let mut all = self.known.values().flat_map(BTreeMap::values);
+        if found == self.objects && !all.any(Totals::has_gaps) {
+            return Ok(());
+        }
+        let readings = self.readings(|totals| match totals.row {
+            None => Some(empty_row(totals.schema)),
+            Some(index) => totals.has_gaps().then(|| totals.gaps(&rows[index])),
+        });
+        let at_ns = span.from_ns + (span.to_ns - span.from_ns) / 2;
+        (self.sink)(Snapshot { at_ns, readings })
+    }
+
+    /// Returns a note on rates that cannot be.
+    pub fn note(&self) -> Option<String> {
+        let count = self.impossible;
+        let what = "values that cannot be, unknown in their intervals";
+        (count > 0).then(|| format!("{what}: {count}"))
+    }
+
+    /// Returns readings of all objects for which there are cells.
+    fn readings(&mut self, cells: impl Fn(&mut Totals) -> Option<Vec<Cell>>) -> Vec<Reading> {
         let all = self.known.iter_mut();
         let all = all.flat_map(|(probe, objects)| objects.iter_mut().map(move |it| (*probe, it)));
-        all.map(|(probe, (object, totals))| reading(probe, object, cells(totals))).collect()
+        all.filter_map(|(probe, (object, totals))| Some(reading(probe, object, cells(totals)?)))
+            .collect()
     }
 }
 
@@ -199,24 +248,69 @@ fn reading(probe: &'static str, object: &str, cells: Vec<Cell>) -> Reading {
 impl Totals {
     fn of(schema: &'static Schema) -> Self {
         let width = schema.columns.len();
-        Self { schema, sums: vec![0; width], rests: vec![0.0; width], row: None }
+        Self {
+            schema,
+            sums: vec![0; width],
+            known: vec![false; width],
+            lacking: Vec::new(),
+            steps: vec![0; width],
+            rests: vec![0.0; width],
+            row: None,
+            was_present: false,
+        }
+    }
+
+    /// Finds the counters that have no value in an interval although they have one in others;
+    /// returns the number of values that cannot be.
+    fn judge(&mut self, row: &IntervalRow) -> usize {
+        self.lacking.clear();
+        let mut impossible = 0;
+        for (index, amount) in row.amounts.iter().enumerate() {
+            let is_known = match amount {
+                Some(Amount::PerSecond(_) | Amount::Each(..)) => {
+                    self.known[index] = true;
+                    amount.as_ref().is_some_and(|amount| can_be(amount, self.schema, index))
+                }
+                _ => !self.known[index],
+            };
+            if !is_known {
+                self.lacking.push(index);
+                impossible += usize::from(amount.is_some());
+            }
+        }
+        // A mean is known only with its events.
+        for (index, amount) in row.amounts.iter().enumerate() {
+            let Some(Amount::Each(what, _)) = amount else { continue };
+            let is_of = |of: &usize| self.schema.columns[*of].name == *what;
+            if !self.lacking.contains(&index) && self.lacking.iter().any(is_of) {
+                self.lacking.push(index);
+            }
+        }
+        impossible
+    }
+
+    /// Whether a row in the middle of the interval shows what is unknown. One of the host would be
+    /// a tick.
+    fn has_gaps(&self) -> bool {
+        !self.lacking.is_empty() && self.schema.probe != host::SCHEMA.probe
     }
 
     fn advance(&mut self, span: Span, row: &IntervalRow) {
         let seconds = (span.to_ns - span.from_ns) as f64 / 1e9;
-        let before = self.sums.clone();
         for (index, amount) in row.amounts.iter().enumerate() {
-            if let Some(Amount::PerSecond(rate)) = amount {
+            let before = self.sums[index];
+            if let Some(Amount::PerSecond(rate)) = amount
+                && !self.lacking.contains(&index)
+            {
                 self.step(index, rate * seconds, span.exact);
             }
+            self.steps[index] = self.sums[index] - before;
         }
         for (index, amount) in row.amounts.iter().enumerate() {
             let Some(Amount::Each(what, size)) = amount else { continue };
-            let columns = self.schema.columns.iter();
-            let steps = columns.zip(&self.sums).zip(&before).find(|((c, _), _)| c.name == *what);
-            if let Some(((_, now), then)) = steps {
-                self.step(index, (now - then) as f64 * size, true);
-            }
+            let of = self.schema.columns.iter().position(|column| column.name == *what);
+            let Some(of) = of.filter(|_| !self.lacking.contains(&index)) else { continue };
+            self.step(index, self.steps[of] as f64 * size, true);
         }
     }
 
@@ -231,11 +325,13 @@ impl Totals {
 
     /// Returns the current cells, including the levels at the end of the interval.
     fn cells(&self, row: &IntervalRow, at_end: bool) -> Vec<Cell> {
+        // A row of the host is a tick: in its middle there can be none.
+        let is_lacking = |index| !self.has_gaps() && self.lacking.contains(&index);
         let cell = |(index, amount): (usize, &Option<Amount>)| match amount {
             Some(Amount::Text(text)) => Cell::Text(text.clone()),
             Some(Amount::Level(level)) if at_end => Cell::from(*level),
-            None | Some(Amount::Level(_)) => Cell::Unmeasured,
-            Some(Amount::PerSecond(_) | Amount::Each(..)) => Cell::Value(self.sums[index]),
+            _ if !self.known[index] || is_lacking(index) => Cell::Unmeasured,
+            _ => Cell::Value(self.sums[index]),
         };
         let cells: Vec<Cell> = row.amounts.iter().enumerate().map(cell).collect();
         debug_assert!(cells.iter().enumerate().all(|(index, cell)| match cell {
@@ -245,6 +341,30 @@ impl Totals {
         }));
         cells
     }
+
+    /// Returns cells inside an interval in which some are unknown.
+    fn gaps(&self, row: &IntervalRow) -> Vec<Cell> {
+        let mut cells = self.cells(row, false);
+        self.lacking.iter().for_each(|index| cells[*index] = Cell::Unmeasured);
+        cells
+    }
+}
+
+/// Whether a counter can have grown like this. A mean cannot be known without its events.
+fn can_be(amount: &Amount, schema: &Schema, index: usize) -> bool {
+    let (value, most) = match amount {
+        Amount::PerSecond(rate) => {
+            let most = match schema.columns[index].unit {
+                Unit::Bytes => BYTES_MAX,
+                Unit::Nanoseconds => TIME_MAX,
+                _ => COUNT_MAX,
+            };
+            (*rate, most)
+        }
+        Amount::Each(_, size) => (*size, TIME_MAX),
+        Amount::Level(_) | Amount::Text(_) => return true,
+    };
+    (0.0..=most).contains(&value)
 }
 
 #[cfg(test)]
@@ -321,8 +441,49 @@ mod tests {
         ]);
         let of = |object| looks.iter().map(|l| packets(l, object)).collect::<Vec<_>>();
         let value = |value| Some(Cell::Value(value));
-        assert_eq!(of("eth1"), [None, None, value(0), value(7), None, value(14)]);
-        assert_eq!(of("eth0")[5], Some(Cell::Unmeasured));
+        assert_eq!(of("eth1"), [None, None, value(0), value(7), None, None, value(14)]);
+        assert_eq!(of("eth0")[3..], [value(8), None, Some(Cell::Unmeasured), None]);
+    }
+
+    #[test]
+    fn what_cannot_be_is_unknown_in_its_interval_alone() {
+        let span = |from: u64| Span { from_ns: from * S, to_ns: (from + 1) * S, exact: true };
+        for odd in [1.8e19, -1.0, f64::NAN, f64::INFINITY] {
+            let rates = [4.0, odd, 4.0];
+            let steps =
+                rates.iter().zip(0..).map(|(rate, at)| (span(at), vec![row_of("eth0", *rate)]));
+            let looks = looks(&steps.collect::<Vec<_>>());
+            let seen = looks.iter().filter_map(|look| Some((look.at_ns, packets(look, "eth0")?)));
+            let expected = [
+                (0, Cell::Value(0)),
+                (S, Cell::Value(4)),
+                (S + S / 2, Cell::Unmeasured),
+                (2 * S, Cell::Value(4)),
+                (3 * S, Cell::Value(8)),
+            ];
+            assert_eq!(seen.collect::<Vec<_>>(), expected, "{odd}");
+        }
+    }
+
+    #[test]
+    fn what_returns_is_known_from_then_on() {
+        let span = |from: u64| Span { from_ns: from * S, to_ns: (from + 1) * S, exact: true };
+        let eth0 = || row_of("eth0", 4.0);
+        let eth1 = || row_of("eth1", 1.0);
+        let looks = looks(&[
+            (span(0), vec![eth0(), eth1()]),
+            (span(1), vec![eth1()]),
+            (span(2), vec![eth0(), eth1()]),
+        ]);
+        let seen = looks.iter().filter_map(|look| Some((look.at_ns, packets(look, "eth0")?)));
+        let expected = [
+            (0, Cell::Value(0)),
+            (S, Cell::Value(4)),
+            (S + S / 2, Cell::Unmeasured),
+            (2 * S, Cell::Value(4)),
+            (3 * S, Cell::Value(8)),
+        ];
+        assert_eq!(seen.collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -1,88 +1,200 @@
-//! sar's files, as printed by `sadf -j`: rates of each interval. The binary files themselves differ
-//! between versions.
+//! sar's files, as printed by `sadf -j`, `sadf -x`, `sadf -d` or sar: rates of each interval.
+//! The binary files themselves differ between versions.
+//!
+//! Whatever printed them, the figures of an interval become an object with the names of `sadf -j`.
+
+mod csv;
+mod table;
+mod text;
+mod xml;
+
+use std::collections::BTreeSet;
 
 use blockstone_probe::{block, cpu, host, memory, network};
 use serde_json::{Map, Value};
 
-use super::ledger::{Amount, IntervalRow, Ledger, Timeline};
-use super::sysstat::{Disks, Document, Figures, Head, KIB};
+use super::ledger::{IntervalRow, Ledger, Timeline};
+use super::sysstat::{Disks, Document, Figures, KIB, level};
 use super::text::Text;
 use super::{Failure, Format, Origin, Sink, stamp};
 
 pub const FORMAT: Format = Format {
     tool: "sar",
-    holds: "rates of intervals, rounded to two decimals",
+    holds: HOLDS,
     goes_on: false,
     made_by: "sar's files as JSON (sadf -j FILE -- -A)",
     recognises: |text| text.trim_start().starts_with('{') && text.contains("\"file-date\""),
     read,
 };
 
+pub const XML: Format = Format {
+    tool: "sar",
+    holds: HOLDS,
+    goes_on: false,
+    made_by: "XML (sadf -x)",
+    recognises: |text| text.trim_start().starts_with('<') && text.contains("<sysdata-version"),
+    read: xml::read,
+};
+
+pub const CSV: Format = Format {
+    tool: "sar",
+    holds: HOLDS,
+    goes_on: false,
+    made_by: "CSV (sadf -d)",
+    recognises: |text| text.lines().any(|line| line.contains(csv::HEADING)),
+    read: csv::read,
+};
+
+pub const TEXT: Format = Format {
+    tool: "sar",
+    holds: HOLDS,
+    goes_on: false,
+    made_by: "or sar's text (sar -A)",
+    recognises: text::recognises,
+    read: text::read,
+};
+
+const HOLDS: &str = "rates of intervals, rounded to two decimals";
 const SECOND_NS: u64 = 1_000_000_000;
 const SECTOR_BYTES: f64 = 512.0;
 const PPM: f64 = 1e6;
 
 fn read(text: &mut Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
     let (head, mut document) = Document::open(text)?;
-    let mut origin = Origin { host: head.host(), ..Origin::default() };
-    let mut disks = Disks::default();
-    let (mut line_of_time, mut ledger) = (Timeline::default(), Ledger::new(sink));
-    let (mut last_ns, mut backwards, mut local) = (0, 0, false);
+    let mut series = Series::new(head.host().cpus, sink);
     while let Some((line, interval)) = document.next()? {
-        let time = time(&interval).ok_or_else(|| {
+        let time = Time::of(&interval).ok_or_else(|| {
             let what = "an interval without a `timestamp` (date, time and interval)".to_owned();
             Failure::Damage { line, what }
         })?;
-        if time.at_ns <= last_ns {
-            backwards += 1;
-            continue;
-        }
-        last_ns = time.at_ns;
-        local |= !time.utc;
-        let rows = rows(&interval, &head, &mut disks);
-        let counts = counts(&interval);
-        let span = line_of_time.next(time.at_ns, time.length_ns, &counts);
-        ledger.add(span, &rows)?;
+        series.add(&time, &interval)?;
     }
-    origin.notes.extend(document.note());
-    if local {
-        let zone = head.text("timezone");
-        let note = "its times are local and were taken as UTC; without -t sadf prints UTC";
-        origin.notes.push(if zone.is_empty() {
-            note.to_owned()
-        } else {
-            format!("{note} ({zone})")
-        });
-    }
-    if backwards > 0 {
-        origin.notes.push(format!("its clock went back; intervals skipped: {backwards}"));
-    }
-    Ok(origin)
+    let mut notes: Vec<String> = document.note().into_iter().collect();
+    notes.extend(series.notes(&head.text("timezone")));
+    Ok(Origin { host: head.host(), notes, tool_version: None })
 }
 
+/// When an interval ended and how long it was.
 struct Time {
     at_ns: u64,
     length_ns: u64,
-    utc: bool,
+    zone: Zone,
 }
 
-fn time(interval: &Map<String, Value>) -> Option<Time> {
-    let time = interval.get("timestamp")?;
-    let text = |key: &str| time.get(key).and_then(Value::as_str);
-    let (at_ns, _) = stamp::parse(&format!("{} {}", text("date")?, text("time")?))?;
-    let seconds = time.get("interval")?.as_u64().filter(|seconds| *seconds > 0)?;
-    let utc = time.get("utc").and_then(Value::as_u64) == Some(1);
-    Some(Time { at_ns, length_ns: seconds.checked_mul(SECOND_NS)?, utc })
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Zone {
+    Utc,
+    /// The name of another zone; empty if it is not known.
+    Local(String),
 }
 
-fn rows(interval: &Map<String, Value>, head: &Head, disks: &mut Disks) -> Vec<IntervalRow> {
-    let part = |key: &str| interval.get(key).and_then(Value::as_object).map(Figures::Json);
-    let mut rows = vec![whole_host(interval, head)];
+impl Time {
+    /// Reads the time of an interval of `sadf -j`: `utc` up to sysstat 12.7.1, `tz` since.
+    fn of(interval: &Map<String, Value>) -> Option<Self> {
+        let time = interval.get("timestamp")?;
+        let text = |key: &str| time.get(key).and_then(Value::as_str);
+        let seconds = match time.get("interval")? {
+            Value::String(text) => text.parse().ok()?,
+            value => value.as_u64()?,
+        };
+        let utc = match time.get("utc") {
+            Some(Value::String(text)) => text == "1",
+            Some(value) => value.as_u64() == Some(1),
+            None => false,
+        };
+        let zone = match text("tz") {
+            Some(tz) if !matches!(tz, "UTC" | "GMT") => Zone::Local(tz.to_owned()),
+            Some(_) => Zone::Utc,
+            None if utc => Zone::Utc,
+            None => Zone::Local(String::new()),
+        };
+        let (at_ns, _) = stamp::parse(&format!("{} {}", text("date")?, text("time")?))?;
+        Self::new(at_ns, seconds, zone)
+    }
+
+    fn new(at_ns: u64, seconds: u64, zone: Zone) -> Option<Self> {
+        let length_ns = seconds.checked_mul(SECOND_NS).filter(|length| *length > 0)?;
+        Some(Self { at_ns, length_ns, zone })
+    }
+}
+
+/// Intervals on their way into a recording.
+struct Series<'a, 's> {
+    cpus: u32,
+    disks: Disks,
+    line: Timeline,
+    ledger: Ledger<'a, 's>,
+    last_ns: u64,
+    backwards: usize,
+    zones: BTreeSet<Zone>,
+}
+
+impl<'a, 's> Series<'a, 's> {
+    fn new(cpus: u32, sink: &'a mut Sink<'s>) -> Self {
+        Self {
+            cpus,
+            disks: Disks::default(),
+            line: Timeline::default(),
+            ledger: Ledger::new(sink),
+            last_ns: 0,
+            backwards: 0,
+            zones: BTreeSet::new(),
+        }
+    }
+
+    fn add(&mut self, time: &Time, interval: &Map<String, Value>) -> Result<(), Failure> {
+        if time.at_ns <= self.last_ns {
+            self.backwards += 1;
+            return Ok(());
+        }
+        self.last_ns = time.at_ns;
+        if !self.zones.contains(&time.zone) {
+            self.zones.insert(time.zone.clone());
+        }
+        let rows = rows(interval, self.cpus, &mut self.disks);
+        let span = self.line.next(time.at_ns, time.length_ns, &counts(interval));
+        self.ledger.add(span, &rows)
+    }
+
+    /// Returns notes; `zone` is the zone of the host, if the file names it.
+    fn notes(&self, zone: &str) -> Vec<String> {
+        let mut notes = Vec::new();
+        let local = self.zones.iter().filter_map(|it| match it {
+            Zone::Local(name) if name.is_empty() => Some(zone),
+            Zone::Local(name) => Some(name.as_str()),
+            Zone::Utc => None,
+        });
+        let local: Vec<&str> = local.collect();
+        if !local.is_empty() {
+            let note = "its times are local and were taken as UTC; without -t sadf prints UTC";
+            let names = local.iter().filter(|name| !name.is_empty());
+            let names: Vec<&str> = names.copied().collect();
+            notes.push(if names.is_empty() {
+                note.to_owned()
+            } else {
+                format!("{note} ({})", names.join(", "))
+            });
+        }
+        if self.backwards > 0 {
+            notes.push(format!("its clock went back; intervals skipped: {}", self.backwards));
+        }
+        if self.cpus == 0 {
+            notes.push("its number of processors is unknown, and so is their use".to_owned());
+        }
+        notes.extend(self.disks.note());
+        notes.extend(self.ledger.note());
+        notes
+    }
+}
+
+fn rows(interval: &Map<String, Value>, cpus: u32, disks: &mut Disks) -> Vec<IntervalRow> {
+    let part = |key: &str| interval.get(key).and_then(Value::as_object).map(Figures);
+    let mut rows = vec![whole_host(interval, cpus)];
     for figures in processors(interval) {
         let name = figures.text("cpu").unwrap_or_default();
-        if name.bytes().all(|b| b.is_ascii_digit()) {
+        if !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit()) {
             let mut one = IntervalRow::new(&cpu::SCHEMA, &format!("cpu{name}"));
-            processor(&mut one, &figures, 1.0);
+            processor(&mut one, figures, 1.0);
             rows.push(one);
         }
     }
@@ -100,13 +212,13 @@ fn rows(interval: &Map<String, Value>, head: &Head, disks: &mut Disks) -> Vec<In
         one.set("busy_ns", figures.share(&["util-percent"], 1.0));
         rows.push(one);
     }
-    rows.extend(part("io").map(|figures| of_all_disks(&figures)));
+    rows.extend(part("io").map(|figures| of_all_disks(figures)));
     rows.extend(of_network(interval.get("network")));
     rows
 }
 
 /// Returns the row of all disks together: sar does not separate reads from writes for single disks.
-fn of_all_disks(figures: &Figures<'_>) -> IntervalRow {
+fn of_all_disks(figures: Figures<'_>) -> IntervalRow {
     let mut row = IntervalRow::new(&block::TOGETHER, "");
     for (group, [requests, bytes], [rate, sectors]) in [
         ("io-reads", ["read_ios", "read_bytes"], ["rtps", "bread"]),
@@ -121,28 +233,26 @@ fn of_all_disks(figures: &Figures<'_>) -> IntervalRow {
 
 fn list(value: Option<&Value>) -> impl Iterator<Item = Figures<'_>> {
     let values = value.and_then(Value::as_array).into_iter().flatten();
-    values.filter_map(Value::as_object).map(Figures::Json)
+    values.filter_map(Value::as_object).map(Figures)
 }
 
 fn processors(interval: &Map<String, Value>) -> impl Iterator<Item = Figures<'_>> {
     list(interval.get("cpu-load").or_else(|| interval.get("cpu-load-all")))
 }
 
-fn whole_host(interval: &Map<String, Value>, head: &Head) -> IntervalRow {
-    let part = |key: &str| interval.get(key).and_then(Value::as_object).map(Figures::Json);
+fn whole_host(interval: &Map<String, Value>, cpus: u32) -> IntervalRow {
+    let part = |key: &str| interval.get(key).and_then(Value::as_object).map(Figures);
     let mut row = IntervalRow::new(&host::SCHEMA, "");
     let is_all = |figures: &Figures<'_>| figures.text("cpu") == Some("all");
     if let Some(figures) = processors(interval).find(is_all) {
-        processor(&mut row, &figures, f64::from(head.host().cpus));
+        processor(&mut row, figures, f64::from(cpus));
     }
     if let Some(figures) = part("process-and-context-switch") {
         row.set("switches", figures.rate(&[("cswch", 1.0)]));
         row.set("forks", figures.rate(&[("proc", 1.0)]));
     }
     if let Some(figures) = part("queue") {
-        let level = |key, times: f64| {
-            figures.number(key).map(|value| Amount::Level((value * times).round() as u64))
-        };
+        let level = |key, times: f64| level((figures.number(key)? * times).round());
         row.set("runnable", level("runq-sz", 1.0));
         row.set("blocked", level("blocked", 1.0));
         row.set("load_one_minute_ppm", level("ldavg-1", PPM));
@@ -152,9 +262,10 @@ fn whole_host(interval: &Map<String, Value>, head: &Head) -> IntervalRow {
     if let Some(figures) = part("memory") {
         row.set("dirty_bytes", figures.kib("dirty"));
         let cache = figures.number("cached").zip(figures.number("buffers"));
-        let bytes =
-            |(cached, buffers): (f64, f64)| Amount::Level(((cached + buffers) * KIB) as u64);
-        row.set("cached_bytes", cache.map(bytes));
+        row.set(
+            "cached_bytes",
+            cache.and_then(|(cached, buffers)| level((cached + buffers) * KIB)),
+        );
     }
     let pressure = part("psi");
     for (column, group, key) in [
@@ -170,7 +281,7 @@ fn whole_host(interval: &Map<String, Value>, head: &Head) -> IntervalRow {
 
 /// Sets the processor time of `count` processors. `-u` alone counts guests with `user` and
 /// interrupts with `system`.
-fn processor(row: &mut IntervalRow, figures: &Figures<'_>, count: f64) {
+fn processor(row: &mut IntervalRow, figures: Figures<'_>, count: f64) {
     row.set("cpu_user_ns", figures.share(&["user", "usr", "guest"], count));
     row.set("cpu_nice_ns", figures.share(&["nice", "gnice"], count));
     row.set("cpu_system_ns", figures.share(&["system", "sys"], count));
@@ -202,8 +313,7 @@ fn of_memory(
             row.set(column, figures.kib(key));
         }
         let swap = figures.number("swpfree").zip(figures.number("swpused"));
-        let bytes = |(free, used): (f64, f64)| Amount::Level(((free + used) * KIB) as u64);
-        row.set("swap_total_bytes", swap.map(bytes));
+        row.set("swap_total_bytes", swap.and_then(|(free, used)| level((free + used) * KIB)));
     }
     if let Some(figures) = paging {
         row.set("paged_in_bytes", figures.rate(&[("pgpgin", KIB)]));
@@ -225,9 +335,9 @@ fn of_network(network: Option<&Value>) -> Vec<IntervalRow> {
     for figures in list(network.get("net-dev")) {
         let object = name(&figures);
         let mut one = IntervalRow::new(&network::SCHEMA, &object);
-        one.set("received_bytes", figures.rate(&[("rxkB", KIB)]));
+        one.set("received_bytes", figures.rate(&[("rxkB", KIB), ("rxbyt", 1.0)]));
         one.set("received_packets", figures.rate(&[("rxpck", 1.0)]));
-        one.set("sent_bytes", figures.rate(&[("txkB", KIB)]));
+        one.set("sent_bytes", figures.rate(&[("txkB", KIB), ("txbyt", 1.0)]));
         one.set("sent_packets", figures.rate(&[("txpck", 1.0)]));
         if let Some(errors) = list(network.get("net-edev")).find(|other| name(other) == object) {
             one.set("receive_errors", errors.rate(&[("rxerr", 1.0)]));
@@ -237,7 +347,7 @@ fn of_network(network: Option<&Value>) -> Vec<IntervalRow> {
         }
         rows.push(one);
     }
-    let part = |key: &str| network.get(key).and_then(Value::as_object).map(Figures::Json);
+    let part = |key: &str| network.get(key).and_then(Value::as_object).map(Figures);
     let (segments, errors) = (part("net-tcp"), part("net-etcp"));
     if segments.is_some() || errors.is_some() {
         let mut tcp = IntervalRow::new(&network::SCHEMA, "tcp");
@@ -253,7 +363,7 @@ fn of_network(network: Option<&Value>) -> Vec<IntervalRow> {
 
 /// Returns rates of counted events, which the true length of the interval turns into whole numbers.
 fn counts(interval: &Map<String, Value>) -> Vec<f64> {
-    let part = |key: &str| interval.get(key).and_then(Value::as_object).map(Figures::Json);
+    let part = |key: &str| interval.get(key).and_then(Value::as_object).map(Figures);
     let switches = part("process-and-context-switch");
     let mut counts: Vec<f64> = switches.and_then(|f| f.number("cswch")).into_iter().collect();
     counts.extend(part("paging").and_then(|figures| figures.number("fault")));

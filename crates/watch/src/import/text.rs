@@ -15,6 +15,12 @@ const BUFFER_BYTES: usize = 256 << 10;
 const LINE_BYTES: u64 = 64 << 20;
 const HINT: &str = "copy it again; a truncated file would be read up to its end";
 const BINARY: &str = "it is binary; sar's binary files become JSON with sadf -j";
+/// The first two bytes of sar's binary files, and those of the formats whose header has a version,
+/// by the byte order of the machine.
+const SAR: [u8; 2] = [0xd5, 0x96];
+const SAR_FORMAT: u8 = 0x21;
+/// Bytes of the header up to the version.
+const SAR_BYTES: u64 = 8;
 
 pub struct Text {
     file: Source,
@@ -32,6 +38,14 @@ impl Text {
     /// Opens a file, compressed or not.
     pub fn open(file: &Source) -> Result<Self, ImportError> {
         let path = file.name();
+        let head = magic(file);
+        if let Some(version) = sar_version(&head) {
+            return Err(ImportError::Load {
+                path: path.to_owned(),
+                what: format!("this is sar's binary file of sysstat {version}"),
+                hint: "sadf -j FILE -- -A makes JSON of it, which is read".to_owned(),
+            });
+        }
         let unreadable = |source| found::unreadable(path, source);
         let unpacked = file.open(|| true).map_err(unreadable)?;
         let failed = |error: Error| match error.raw_os_error() {
@@ -62,6 +76,11 @@ impl Text {
             is_stream_cut: false,
             is_line_cut: false,
         })
+    }
+
+    /// Opens the same file once more, from its beginning.
+    pub fn again(&self) -> Result<Self, ImportError> {
+        Self::open(&self.file)
     }
 
     /// Returns the first lines of a file, or as many as can be read.
@@ -143,4 +162,21 @@ impl Text {
         let (line, hint) = (self.number, HINT.to_owned());
         Failure::File(ImportError::Damaged { path, line, what, hint })
     }
+}
+
+/// Returns the first bytes of a file, unpacked, or as many as can be read.
+fn magic(file: &Source) -> Vec<u8> {
+    let mut head = Vec::new();
+    if let Ok(unpacked) = file.open(|| true) {
+        // An error is found again when the lines are read.
+        let _ = unpacked.take(SAR_BYTES).read_to_end(&mut head);
+    }
+    head
+}
+
+/// Returns the version of sysstat in the header of one of sar's binary files.
+fn sar_version(head: &[u8]) -> Option<String> {
+    let [a, b, c, d, version, patch, sub, _, ..] = *head else { return None };
+    let is_sar = [a, b] == SAR && c == SAR_FORMAT || [b, a] == SAR && d == SAR_FORMAT;
+    is_sar.then(|| format!("{version}.{patch}.{sub}"))
 }

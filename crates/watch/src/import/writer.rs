@@ -37,7 +37,8 @@ impl Contents {
         if self.instants == 0 {
             self.first_ns = snapshot.at_ns;
         }
-        self.instants += u64::from(self.instants == 0 || snapshot.at_ns > self.last_ns);
+        let is_new = self.instants == 0 || snapshot.at_ns > self.last_ns;
+        self.instants += u64::from(is_new && self.is_tick(snapshot));
         self.last_ns = snapshot.at_ns;
         for reading in &snapshot.readings {
             let known = self.measured.entry(reading.probe).or_default();
@@ -46,6 +47,17 @@ impl Contents {
                 *known |= *cell != Cell::Unmeasured;
             }
         }
+    }
+
+    /// Whether an instant is a tick. Where the host has rows, one without such a row only shows
+    /// what is unknown between two ticks.
+    fn is_tick(&self, snapshot: &Snapshot) -> bool {
+        let host = host::SCHEMA.probe;
+        !self.has(host) || snapshot.readings.iter().any(|reading| reading.probe == host)
+    }
+
+    pub fn has(&self, probe: &str) -> bool {
+        self.measured.contains_key(probe)
     }
 
     /// Adds the contents of a later file.
@@ -172,10 +184,11 @@ impl<'a> Writer<'a> {
         self.recorder.close(end)
     }
 
-    /// Ends an instant. Each needs a row of the host, which makes it a tick.
+    /// Ends an instant. Each needs a row of the host, which makes it a tick, unless that series has
+    /// rows of its own.
     fn end_instant(&mut self) -> Result<(), RecordError> {
         let Some(at_ns) = self.at_ns else { return Ok(()) };
-        if !std::mem::take(&mut self.has_host) {
+        if !std::mem::take(&mut self.has_host) && !self.contents.has(host::SCHEMA.probe) {
             let t_ns = at_ns - self.contents.first_ns;
             let cells = empty_row(&host::SCHEMA);
             self.recorder.row(host::SCHEMA.probe, t_ns, PHASE, "", &cells)?;

@@ -23,9 +23,9 @@ use super::answer::Outcome;
 use super::args::SizeArgs;
 use super::hardware::CURRENT_UTILISATION;
 use super::rows::{
-    CeilingRow, ChangeRow, CoreRow, CurrentRow, DbTimeRow, HourRow, LoadRow, NeedRow, PackedRow,
-    PartRow, PeakRow, ScanRow, SourceRow, StatementRow, StrokeRow, Summary, UncheckedRow,
-    VerifiedRow,
+    CeilingRow, ChangeRow, CoreRow, CurrentRow, DbTimeRow, HourRow, LeftOutRow, LoadRow, NeedRow,
+    PackedRow, PartRow, PeakRow, ScanRow, SourceRow, StatementRow, StrokeRow, Summary,
+    UncheckedRow, VerifiedRow,
 };
 use super::{Sized, drive, earlier};
 
@@ -47,6 +47,7 @@ pub const TABLES: &[Tables] = &[&[
     ("statements", StatementRow::COLUMNS),
     ("hours", HourRow::COLUMNS),
     ("sources", SourceRow::COLUMNS),
+    ("left-out", LeftOutRow::COLUMNS),
     ("run-against-need", VerifiedRow::COLUMNS),
     ("loads", LoadRow::COLUMNS),
     ("db-time", DbTimeRow::COLUMNS),
@@ -169,10 +170,14 @@ fn identity(sized: &Sized, args: &SizeArgs) -> Vec<String> {
     let (begin, end) =
         spans.fold((f64::INFINITY, 0.0_f64), |all, it| (all.0.min(it.0), all.1.max(it.1)));
     let instances: usize = sized.databases.iter().map(|it| it.instances.len()).sum();
-    let mut parts = vec![
-        format!("{} of {lengths}", intervals(snapshots)),
-        format!("{} to {}", clock(begin), clock(end)),
-    ];
+    let mut parts = if sized.sources.is_timed() {
+        vec![
+            format!("{} of {lengths}", intervals(snapshots)),
+            format!("{} to {}", clock(begin), clock(end)),
+        ]
+    } else {
+        vec![format!("{} of unknown length", intervals(snapshots))]
+    };
     if instances > 1 {
         parts.push(format!("{instances} instances"));
     }
@@ -320,13 +325,16 @@ fn units_on_page(sized: &Sized) -> Section {
 
 fn on_page(sized: &Sized) -> Vec<Section> {
     let Some(need) = &sized.need else { return Vec::new() };
+    let is_timed = sized.sources.is_timed();
+    let hours = is_timed.then(|| tables::hours(need));
     vec![
         Section::page("distribution", "The need over time")
             .with(charts::durations(sized, need))
-            .with([charts::hours(need)]),
+            .with(is_timed.then(|| charts::hours(need))),
         Section::page("peaks", "Peaks").with([tables::peaks(sized), tables::statements(sized)]),
-        Section::page("hours", "Hours of the week").with([tables::hours(need)]),
-        Section::page("sources", "Intervals").with([tables::sources(sized)]),
+        Section::page("hours", "Hours of the week").with(hours),
+        Section::page("sources", "Intervals")
+            .with([tables::sources(sized), tables::left_out(sized)]),
     ]
 }
 

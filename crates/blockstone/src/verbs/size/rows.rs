@@ -8,7 +8,7 @@ use blockstone_base::table::{
     unmerged,
 };
 use blockstone_size::hardware::{Answer, Ceiling};
-use blockstone_size::{Observation, Percentiles};
+use blockstone_size::{LeftOut, Observation, Percentiles};
 
 use super::args::SizeArgs;
 use super::rules::RunOfNeed;
@@ -257,10 +257,10 @@ rows! {
     pub(super) struct PeakRow {
         /// The database whose interval it is.
         name: String = text("database"),
-        /// By the clock of the server.
-        begin: Option<String> = text("begin"),
+        /// By the clock of the server; unknown if the source has no times.
+        begin: Result<String, Missing> = text("begin"),
         /// Length of the interval: its rates are means over this time.
-        length_ns: f64 = time("length"),
+        length_ns: Result<f64, Missing> = time("length"),
         /// Reads + penalty × writes.
         hardware_iops: f64 = count("IOPS of the storage").answer(),
         /// Reads a second of the database.
@@ -320,10 +320,10 @@ rows! {
         kind: String = text("kind"),
         /// The pluggable database, if the report is of one.
         container: Value = text("container"),
-        /// By the clock of the server.
-        begin: Option<String> = text("begin"),
-        /// Its rates are means over this time.
-        length_ns: f64 = time("length"),
+        /// By the clock of the server; unknown if the source has no times.
+        begin: Result<String, Missing> = text("begin"),
+        /// Its rates are means over this time; unknown if the source has no times.
+        length_ns: Result<f64, Missing> = time("length"),
         /// Read requests.
         reads_per_s: Option<f64> = count("reads/s"),
         /// Write requests.
@@ -336,6 +336,18 @@ rows! {
         redo_bytes_per_s: Option<f64> = flow("redo"),
         /// Transactions committed.
         commits_per_s: Option<f64> = count("commits/s"),
+    }
+}
+
+rows! {
+    /// Devices that are not counted by themselves.
+    pub(super) struct LeftOutRow {
+        /// The file or recording.
+        source: String = text("source"),
+        /// The device.
+        name: String = text("left out").answer(),
+        /// Why its requests are not counted, or already are.
+        why: &'static str = text("why").answer(),
     }
 }
 
@@ -354,12 +366,18 @@ rows! {
     }
 }
 
+impl LeftOutRow {
+    pub fn of((source, device): &(String, LeftOut)) -> Self {
+        Self { source: source.clone(), name: device.name.clone(), why: device.why }
+    }
+}
+
 impl Summary {
     pub fn of(sized: &Sized, args: &SizeArgs) -> Self {
         let Sized { demand, hardware, .. } = sized;
         let need = sized.need.as_ref();
         let of_storage = need.map(|it| &it.hardware_iops);
-        let averaging = need.map(|it| it.averaging_s);
+        let averaging = need.map(|it| it.averaging_s).filter(|_| sized.sources.is_timed());
         let growth = need.map(|it| it.growth.as_ref());
         let grown = growth.and_then(Result::ok);
         // A stated need was not observed.
@@ -370,8 +388,8 @@ impl Summary {
             percentile: if need.is_some() { sized.named().to_owned() } else { "stated".to_owned() },
             reads_per_s: demand.reads_per_s,
             writes_per_s: demand.writes_per_s,
-            averaging_ns_min: happened(averaging.map(|it| it.0 * SECOND_NS)),
-            averaging_ns_max: happened(averaging.map(|it| it.1 * SECOND_NS)),
+            averaging_ns_min: averaging.map(|it| it.0 * SECOND_NS).ok_or(why).into(),
+            averaging_ns_max: averaging.map(|it| it.1 * SECOND_NS).ok_or(why).into(),
             intervals: of_storage.map_or(0, |it| it.samples as u64),
             partial_intervals: need.map_or(0, |it| it.partial.0 as u64),
             hardware_iops_p95_weighted: of_storage.and_then(|it| it.p95_weighted).ok_or(why),
@@ -420,13 +438,13 @@ impl CeilingRow {
 }
 
 impl SourceRow {
-    pub fn of(it: &Observation) -> Self {
+    pub fn of(it: &Observation, is_timed: bool) -> Self {
         Self {
             name: it.name(),
             kind: it.kind.clone(),
             container: happened(it.container.as_ref()),
-            begin: it.begin(),
-            length_ns: it.seconds * SECOND_NS,
+            begin: it.begin().filter(|_| is_timed).ok_or(Missing::Unknown),
+            length_ns: is_timed.then_some(it.seconds * SECOND_NS).ok_or(Missing::Unknown),
             reads_per_s: it.reads_per_s,
             writes_per_s: it.writes_per_s,
             read_bytes_per_s: it.read_bytes_per_s,

@@ -9,8 +9,8 @@ use blockstone_figures::History;
 use blockstone_record::Recording;
 use blockstone_record::manifest::Group;
 use blockstone_size::hardware::cache::AdviceRow;
-use blockstone_size::{Observation, Source};
-use blockstone_watch::{Databases, Destination, Import};
+use blockstone_size::{LeftOut, Observation, Source};
+use blockstone_watch::{Databases, Destination, Import, NO_TIMES};
 use jiff::tz::TimeZone;
 
 use super::args::SizeArgs;
@@ -30,6 +30,8 @@ pub struct Sources {
     pub histories: Vec<History>,
     /// The kind of each history.
     pub kinds: Vec<Source>,
+    /// Devices that are not counted by themselves, with the name of their source.
+    pub left_out: Vec<(String, LeftOut)>,
     pub notes: Vec<String>,
 }
 
@@ -93,12 +95,19 @@ fn directory(path: &Path, files: &mut Vec<PathBuf>, sources: &mut Sources) -> Re
 }
 
 impl Sources {
+    /// Whether all sources say when their intervals were, and how long.
+    pub fn is_timed(&self) -> bool {
+        !self.notes.iter().any(|note| note.contains(NO_TIMES))
+    }
+
     fn recording(&mut self, recording: &Recording) -> Result<()> {
         let manifest = &recording.manifest;
         let is_load = |group: &Group| LOADS.contains(group);
         let windows = manifest.phases.iter().filter(|phase| is_load(&phase.group));
         let spans: Vec<(u64, u64)> =
             windows.map(|phase| (phase.window_start_ns, phase.window_end_ns)).collect();
+        let imported = manifest.imported.iter().flat_map(|imported| &imported.notes);
+        self.notes.extend(imported.filter(|note| note.contains(NO_TIMES)).cloned());
         let history = History::read(recording)?;
         let zone = if manifest.imported.is_some() { TimeZone::UTC } else { TimeZone::system() };
         let name = recording.dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -111,6 +120,11 @@ impl Sources {
     fn history(&mut self, history: History, spans: &[(u64, u64)], devices: &[&str], name: &str) {
         let (kind, found) = blockstone_size::observations(&history, spans, devices, name);
         self.observations.extend(found);
+        if matches!(kind, Source::Host | Source::Devices) {
+            let left_out = blockstone_size::left_out(&history, devices);
+            self.notes.extend(said(&left_out).map(|note| format!("{name}: {note}")));
+            self.left_out.extend(left_out.into_iter().map(|device| (name.to_owned(), device)));
+        }
         self.kinds.push(kind);
         self.histories.push(history);
     }
@@ -128,6 +142,25 @@ impl Sources {
         self.history(import.history()?, &[], &[], &name);
         Ok(())
     }
+}
+
+/// Devices of one reason that a note names.
+const NAMED: usize = 8;
+
+/// Returns a note for each reason for which devices are left out.
+fn said(left_out: &[LeftOut]) -> impl Iterator<Item = String> {
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for LeftOut { name, why } in left_out {
+        reasons.entry(why).or_default().push(name);
+    }
+    reasons.into_iter().map(|(why, names)| {
+        let more = match names.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let names = names[..names.len().min(NAMED)].join(", ");
+        format!("left out: {names}{more} ({why})")
+    })
 }
 
 /// The reads that a database expects with other cache sizes, by the last advice of its instances;

@@ -1,7 +1,7 @@
 //! Tables of a need and of the hardware for it.
 
 use blockstone_base::database::LOAD_STATEMENT;
-use blockstone_base::table::{Measure, Rows as _, Table, happened};
+use blockstone_base::table::{Measure, Missing, Rows as _, Table, happened};
 use blockstone_figures::History;
 use blockstone_report::percent;
 use blockstone_size::consolidation::Consolidation;
@@ -14,8 +14,8 @@ use blockstone_size::{Observation, Snapshot};
 use super::super::Sized;
 use super::super::hardware::CURRENT_UTILISATION;
 use super::super::rows::{
-    CeilingRow, ChangeRow, CoreRow, CurrentRow, HourRow, NeedRow, OF_STORAGE, PartRow, PeakRow,
-    SourceRow, StatementRow,
+    CeilingRow, ChangeRow, CoreRow, CurrentRow, HourRow, LeftOutRow, NeedRow, OF_STORAGE, PartRow,
+    PeakRow, SourceRow, StatementRow,
 };
 
 /// Number of intervals with the largest load that are listed, and of statements of each.
@@ -101,10 +101,11 @@ fn largest(sized: &Sized) -> Vec<(f64, &Snapshot)> {
 }
 
 pub fn peaks(sized: &Sized) -> Table {
+    let is_timed = sized.sources.is_timed();
     let rows = largest(sized).into_iter().map(|(hardware_iops, it)| PeakRow {
         name: it.load.database.clone(),
-        begin: it.load.begin(),
-        length_ns: it.load.seconds * 1e9,
+        begin: it.load.begin().filter(|_| is_timed).ok_or(Missing::Unknown),
+        length_ns: is_timed.then_some(it.load.seconds * 1e9).ok_or(Missing::Unknown),
         hardware_iops,
         reads_per_s: it.load.reads_per_s,
         writes_per_s: it.load.writes_per_s,
@@ -184,7 +185,12 @@ pub fn hours(need: &Need) -> Table {
     HourRow::table("hours", "IOPS of the storage by hour of the week", rows)
 }
 
+pub fn left_out(sized: &Sized) -> Table {
+    LeftOutRow::table("left-out", "Left out", sized.sources.left_out.iter().map(LeftOutRow::of))
+}
+
 pub fn sources(sized: &Sized) -> Table {
-    let rows = sized.sources.observations.iter().map(SourceRow::of);
+    let is_timed = sized.sources.is_timed();
+    let rows = sized.sources.observations.iter().map(|it| SourceRow::of(it, is_timed));
     SourceRow::table("sources", "Intervals", rows).on_screen(SOURCES_ON_SCREEN)
 }
