@@ -436,6 +436,9 @@ impl DriverError for postgres::Error {
     fn hint(&self) -> &'static str {
         match self.code() {
             Some(code) if *code == SqlState::DISK_FULL => FREE_SPACE,
+            Some(code) if *code == SqlState::OUT_OF_MEMORY => {
+                "give the server more memory; if it lacks locks, raise max_locks_per_transaction"
+            }
             Some(code) if *code == SqlState::INSUFFICIENT_PRIVILEGE => {
                 "GRANT CREATE ON DATABASE … TO this user"
             }

@@ -1,5 +1,7 @@
 //! The closure: seeds, and all rows that they reference.
 
+use std::collections::BTreeMap;
+
 use crate::catalogue::Catalogue;
 use crate::graph::components;
 use crate::hash::Lot;
@@ -26,14 +28,17 @@ const BATCH: usize = 25_000;
 
 /// Returns the rows that make the sample of `source`.
 pub fn close<S: Source>(source: &mut S, settings: &Settings) -> Result<Plan, S::Error> {
-    let catalogue = source.catalogue().clone();
+    let mut catalogue = source.catalogue().clone();
+    let count = catalogue.keys.len();
+    let followed: Vec<usize> = (0..count).filter(|key| !settings.nulled.contains(key)).collect();
+    catalogue.keys = followed.iter().map(|&key| catalogue.keys[key].clone()).collect();
     let all = referenced(&catalogue);
     let seeds = seeds::choose(source, &catalogue, &all, settings)?;
     let mut closure = Closure::new(&catalogue, &all, settings, seeds);
     for component in components(&catalogue) {
         closure.component(source, &component)?;
     }
-    Ok(closure.plan())
+    Ok(closure.plan().of_keys(&followed, count))
 }
 
 /// Values of one referenced key.
@@ -43,6 +48,8 @@ struct Wanted {
     /// Values whose row may have been passed already, while their table's component is read.
     pending: Pending,
     numbers_max: u64,
+    /// Rows that take as long to read sequentially as one takes to fetch.
+    rows_of_fetch: u64,
     /// Whether several rows may have one value: the key is declared only by the user.
     repeats: bool,
 }
@@ -53,13 +60,16 @@ impl Wanted {
         let is_same =
             |key: &Vec<usize>| !key.is_empty() && key.iter().all(|column| columns.contains(column));
         let is_unique = is_same(&table.identity) || table.unique.iter().any(is_same);
-        let numbers_max = table.estimated_rows.unwrap_or(0) / ROWS_OF_FETCH;
-        Self { repeats: !is_unique, numbers_max: numbers_max.max(FRONTIER), ..Self::default() }
+        let parts = table.parts.max(1) as u64;
+        let rows_of_fetch = ROWS_OF_FETCH * parts;
+        let numbers_max = table.estimated_rows.unwrap_or(0) / rows_of_fetch;
+        let numbers_max = numbers_max.max(FRONTIER / parts);
+        Self { repeats: !is_unique, numbers_max, rows_of_fetch, ..Self::default() }
     }
 
     /// Whether fetching the wanted rows by key is faster than scanning a table of this size.
     fn is_fetched(&self, rows: Option<u64>) -> bool {
-        let fetched = self.pending.len() * ROWS_OF_FETCH;
+        let fetched = self.pending.len().saturating_mul(self.rows_of_fetch);
         let is_known = !self.pending.has_overflowed() && !self.repeats;
         self.values.is_empty() || is_known && rows.is_some_and(|rows| fetched < rows)
     }
@@ -79,7 +89,7 @@ struct Taken {
     winning: Option<Lot>,
     seeds: u64,
     /// Rows added because of references, by key of the catalogue.
-    needed: Vec<u64>,
+    needed: BTreeMap<u32, u64>,
 }
 
 struct Closure<'a> {
@@ -100,14 +110,13 @@ impl<'a> Closure<'a> {
         settings: &'a Settings,
         seeds: Seeds,
     ) -> Self {
-        let taken = || Taken { needed: vec![0; catalogue.keys.len()], ..Taken::default() };
         Self {
             catalogue,
             all,
             settings,
             seeds,
             wanted: all.iter().map(|key| Wanted::new(catalogue, key)).collect(),
-            taken: catalogue.tables.iter().map(|_| taken()).collect(),
+            taken: catalogue.tables.iter().map(|_| Taken::default()).collect(),
             references: vec![0; catalogue.keys.len()],
             limit: Limit::new(settings.memory),
         }
@@ -233,7 +242,7 @@ impl<'a> Closure<'a> {
         }
         match by {
             _ if is_seed => self.taken[table].seeds += 1,
-            Some(by) => self.taken[table].needed[by as usize] += 1,
+            Some(by) => *self.taken[table].needed.entry(by).or_default() += 1,
             None => {}
         }
         for foreign in &shape.foreign {
@@ -259,8 +268,7 @@ impl<'a> Closure<'a> {
         let missing: Vec<u64> = self.wanted.iter().map(|it| it.values.missing()).collect();
         let key = |(at, key): (usize, &crate::ForeignKey)| {
             let like = (key.references, key.referenced.clone());
-            let names = self.all.iter().position(|known| *known == like);
-            let missing = names.map_or(0, |names| missing[names]);
+            let missing = self.all.binary_search(&like).map_or(0, |names| missing[names]);
             KeyPlan { references: self.references[at], missing }
         };
         Plan {
@@ -271,7 +279,7 @@ impl<'a> Closure<'a> {
 }
 
 fn table(taken: Taken) -> TablePlan {
-    let needed = taken.needed.into_iter().enumerate().filter(|&(_, rows)| rows > 0);
+    let needed = taken.needed.into_iter().map(|(key, rows)| (key as usize, rows));
     let mut needed: Vec<(usize, u64)> = needed.collect();
     needed.sort_by_key(|&(key, rows)| (std::cmp::Reverse(rows), key));
     let rows = if let Some(lot) = taken.winning {

@@ -35,6 +35,7 @@ mod line;
 pub mod mask;
 mod memory;
 mod naive;
+pub mod null;
 mod numbers;
 pub mod oracle;
 mod pending;

@@ -46,6 +46,20 @@ pub struct KeyPlan {
 }
 
 impl Plan {
+    /// Returns this plan, of `followed` keys of a catalogue, as one of all `count` keys of it.
+    #[must_use]
+    pub(crate) fn of_keys(mut self, followed: &[usize], count: usize) -> Self {
+        let mut keys = vec![KeyPlan::default(); count];
+        for (&key, planned) in followed.iter().zip(&self.keys) {
+            keys[key] = *planned;
+        }
+        self.keys = keys;
+        for (key, _) in self.tables.iter_mut().flat_map(|table| &mut table.needed) {
+            *key = followed[*key];
+        }
+        self
+    }
+
     /// Returns the rows of all tables.
     pub fn rows(&self) -> u64 {
         self.tables.iter().map(TablePlan::rows).sum()

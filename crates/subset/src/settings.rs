@@ -22,6 +22,8 @@ pub struct Settings {
     pub cap: Option<u32>,
     /// Whether rows are seeds if their parent is one.
     pub stratified: bool,
+    /// Keys of the catalogue that are not followed, because they are NULL in the sample.
+    pub nulled: Vec<usize>,
     /// Limit on the memory for keys and row locators, in bytes; `None` means unlimited.
     pub memory: Option<u64>,
 }
@@ -34,6 +36,7 @@ impl Default for Settings {
             chosen: Vec::new(),
             cap: None,
             stratified: false,
+            nulled: Vec::new(),
             memory: None,
         }
     }

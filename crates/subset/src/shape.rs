@@ -11,7 +11,7 @@ use crate::source::{Row, Scan, ScanKey};
 /// A key that others reference: a table and columns.
 pub type Referenced = (usize, Vec<usize>);
 
-/// Returns all referenced keys, each once.
+/// Returns all referenced keys, each once and sorted.
 pub fn referenced(catalogue: &Catalogue) -> Vec<Referenced> {
     let mut all: Vec<Referenced> =
         catalogue.keys.iter().map(|key| (key.references, key.referenced.clone())).collect();
@@ -72,7 +72,7 @@ impl Shape {
         let mut foreign = Vec::new();
         for (at, key) in catalogue.keys.iter().enumerate().filter(|(_, key)| key.table == table) {
             let like = (key.references, key.referenced.clone());
-            let Some(referenced) = all.iter().position(|known| *known == like) else { continue };
+            let Ok(referenced) = all.binary_search(&like) else { continue };
             let key = ScanKey { columns: key.columns.clone(), like, when: key.when.clone() };
             foreign.push(ScannedKey { key: at, position: position(key), referenced });
         }

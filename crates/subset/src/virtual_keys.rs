@@ -161,8 +161,8 @@ fn resolve(
         references: parent_table,
         referenced,
         is_virtual: true,
-        is_valid: false,
         when: when.transpose()?,
+        ..ForeignKey::default()
     })
 }
 

@@ -251,6 +251,33 @@ fn chains_and_cycles_are_followed_to_their_end() {
 }
 
 #[test]
+fn a_key_that_is_null_adds_no_rows() {
+    // 2 → 1 → 0, and 2 → 0: without the key from 2 to 1, nothing reaches 1.
+    let rows = |count: i64| (0..count).map(|id| vec![Some(id), Some(id / 2), None]).collect();
+    let mut memory = Memory {
+        catalogue: catalogue(3, &[(2, 1, false), (1, 0, false), (2, 0, false)]),
+        rows: vec![rows(400), rows(400), rows(400)],
+        ..Memory::default()
+    };
+    let settings = Settings { percent: 20.0, ..Settings::default() };
+    let all = close(&mut memory, &settings).unwrap();
+    let nulled = Settings { nulled: vec![0], ..settings.clone() };
+    let plan = close(&mut memory, &nulled).unwrap();
+    let mut without = memory.clone();
+    without.catalogue.keys.remove(0);
+    let expected = close(&mut without, &settings).unwrap();
+    for table in 0..3 {
+        assert_eq!(taken(&plan, table), taken(&expected, table));
+    }
+    assert_eq!((plan.keys.len(), plan.keys[0].references), (3, 0));
+    assert_eq!(plan.keys[1..], expected.keys[..]);
+    let needed = |plan: &Plan| plan.tables[0].needed.iter().map(|(key, _)| *key).max();
+    assert_eq!((needed(&plan), needed(&all)), (Some(2), Some(2)));
+    assert_eq!(plan.tables[1].needed, []);
+    assert!(plan.rows() < all.rows());
+}
+
+#[test]
 fn stratified_seeds_keep_the_children_of_each_parent() {
     let mut memory = Memory {
         catalogue: catalogue(2, &[(1, 0, false)]),

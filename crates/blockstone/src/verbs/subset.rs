@@ -1,5 +1,6 @@
 //! `blockstone subset`: a sample of a database whose foreign keys hold.
 
+mod adding;
 mod args;
 mod earlier;
 mod mask;
@@ -10,7 +11,7 @@ mod rules;
 mod unfinished;
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use blockstone_base::rule::listed;
@@ -21,10 +22,11 @@ use blockstone_servers::subset::engine::Engine;
 use blockstone_servers::subset::manifest::{self, KeyEntry, Manifest, TableEntry};
 use blockstone_servers::subset::mariadb::MariadbSource;
 use blockstone_servers::subset::postgres::PostgresSource;
-use blockstone_servers::subset::source::{Expected, Loaded, SubsetSource};
+use blockstone_servers::subset::source::{Expected, Loaded, SubsetSource, named};
 use blockstone_servers::subset::{self as server};
 use blockstone_subset::mask::Mask;
-use blockstone_subset::{Catalogue, Chosen, Plan, Sampled, Settings, Transform};
+use blockstone_subset::null::Adding;
+use blockstone_subset::{Catalogue, CatalogueError, Chosen, Plan, Sampled, Settings, Transform};
 use blockstone_sys::held::HeldDir;
 use blockstone_sys::path;
 use clap::{Args, FromArgMatches};
@@ -73,6 +75,8 @@ struct Ran {
     readers: Option<usize>,
     steps: Vec<(&'static str, f64)>,
     masks: Masks,
+    /// Keys that add rows, if they take most rows of the source.
+    adding: Vec<Adding>,
 }
 
 fn run(args: &SubsetArgs, context: &Context) -> Result<Exit> {
@@ -188,14 +192,18 @@ fn read<S: SubsetSource>(
     let masks = Masks::of(source.catalogue(), mask.as_ref());
     manifest.masks = mask.as_ref().map(|_| Mask::METHOD.to_owned());
     if !args.dry_run {
-        source.check_dump()?;
+        source.start_dump()?;
     }
     let plan = blockstone_subset::close(&mut source, &settings)?;
-    steps.push(("keys of all rows read", lap()));
+    let seconds = lap();
+    steps.push(("keys of all rows read", seconds));
     describe(&mut manifest, source.catalogue(), &plan, &source);
+    manifest.notes.extend(nulled(source.catalogue(), &settings));
+    let time = args.dry_run.then(|| Duration::from_secs_f64(seconds));
+    let adding = adding::find(&mut source, &settings, &plan, time)?;
     if args.dry_run {
         let expected = source.expect(&plan, args.readers.into())?;
-        return Ok((Ran { expected, masks, ..ran(manifest, steps) }, None));
+        return Ok((Ran { expected, masks, adding, ..ran(manifest, steps) }, None));
     }
     let place = Unfinished::beside(args.dir.as_deref())?;
     source.dump_schema(place.dir())?;
@@ -210,7 +218,7 @@ fn read<S: SubsetSource>(
     manifest::write_file(place.dir(), manifest::FILE, &manifest.text()?)?;
     steps.push(("rows written", lap()));
     let (dir, readers) = (args.dir.clone(), Some(exported.readers));
-    let ran = Ran { masks, dir, readers, dry: false, ..ran(manifest, steps) };
+    let ran = Ran { masks, adding, dir, readers, dry: false, ..ran(manifest, steps) };
     Ok((ran, Some(place)))
 }
 
@@ -245,14 +253,47 @@ fn settings(args: &SubsetArgs, source: &mut impl SubsetSource) -> Result<Setting
         source.set_condition(table, condition);
         chosen[table] = Chosen::Matching;
     }
+    let nulled = null(&choice.null, source)?;
     Ok(Settings {
         percent: choice.percent,
         seed: choice.seed,
         chosen,
         cap: choice.cap,
         stratified: choice.stratify,
+        nulled,
         memory: Some(choice.memory.get()),
     })
+}
+
+/// Has keys that the user named written as NULL; returns their positions.
+fn null(names: &[String], source: &mut impl SubsetSource) -> Result<Vec<usize>> {
+    const WHAT: &str = "subset with --null";
+    let keys = names.iter().map(|name| source.catalogue().find_key(name, WHAT));
+    let mut keys: Vec<usize> = keys.collect::<Result<_, _>>()?;
+    keys.sort_unstable();
+    keys.dedup();
+    for &at in &keys {
+        let catalogue = source.catalogue();
+        let key = &catalogue.keys[at];
+        let columns = catalogue.null_columns(at, &keys);
+        let columns = columns.map_err(|why| CatalogueError::NotNull {
+            what: WHAT.to_owned(),
+            name: key.name.clone(),
+            table: catalogue.tables[key.table].name.clone(),
+            why,
+        })?;
+        source.set_null(key.table, &columns);
+    }
+    Ok(keys)
+}
+
+/// Returns a note on the keys that are written as NULL.
+fn nulled(catalogue: &Catalogue, settings: &Settings) -> Option<String> {
+    let name = |&at: &usize| {
+        let key = &catalogue.keys[at];
+        format!("{} of {}", key.name, catalogue.tables[key.table].name)
+    };
+    named("Keys that are NULL in all rows", &settings.nulled.iter().map(name).collect::<Vec<_>>())
 }
 
 /// Converts a sample of independent tables to a plan.

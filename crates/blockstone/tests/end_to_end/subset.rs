@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::bad_input::refused;
 use super::{Place, failed_rules, keeps_to_its_schema, names};
 
+mod databases;
 mod interruptions;
 mod schemas;
 mod versions;
@@ -322,6 +323,11 @@ fn every_feature_of_a_schema_comes_with_the_sample() {
     let server = PostgresServer::start(15, &["fsync=off"]).unwrap();
     schemas::each_holds(&server, &place);
     schemas::large_objects_come_with_their_rows(&server, &place);
+    databases::what_is_left_out_is_named(&server, &place);
+    databases::keys_are_null_if_asked(&server, &place);
+    databases::hidden_rows_are_refused(&server, &place);
+    databases::keys_that_cannot_be_compared_are_refused(&server, &place);
+    databases::other_collations_are_compared(&server, &place);
 }
 
 #[test]

@@ -352,6 +352,75 @@ fn a_key_that_the_source_breaks_is_said(server: &MariadbServer, place: &Place) {
     assert_eq!((ran.code, &ran.json()["tables"]["keys"][0]["orphans"]), (Some(3), &Value::from(1)));
 }
 
+/// Tables of other engines, versioned ones, packages, invisible columns and periods.
+fn what_is_special_is_taken_or_named(server: &MariadbServer, place: &Place) {
+    let from = make(server, "special");
+    ask(
+        server,
+        "special",
+        "CREATE TABLE part (id int PRIMARY KEY) ENGINE = MyISAM; INSERT INTO part VALUES (1); \
+         CREATE TABLE parts (id int PRIMARY KEY) ENGINE = MERGE UNION = (part); \
+         CREATE TABLE word (id varchar(9) COLLATE utf8mb4_general_nopad_ci PRIMARY KEY, \
+         hidden int INVISIBLE DEFAULT 7, INDEX (hidden)) WITH SYSTEM VERSIONING; \
+         INSERT INTO word (id, hidden) VALUES ('é', 1), ('b', 2); UPDATE word SET hidden = 3; \
+         CREATE TABLE timed (id int, s date, e date, \
+         b timestamp(6) GENERATED ALWAYS AS ROW START INVISIBLE, \
+         u timestamp(6) GENERATED ALWAYS AS ROW END INVISIBLE, \
+         PERIOD FOR SYSTEM_TIME (b, u), PERIOD FOR p (s, e), \
+         PRIMARY KEY (id, p WITHOUT OVERLAPS)) WITH SYSTEM VERSIONING; \
+         INSERT INTO timed (id, s, e) VALUES (1, '2026-01-01', '2026-02-01'); \
+         CREATE TABLE refers (id int PRIMARY KEY, \
+         word varchar(9) COLLATE utf8mb4_general_nopad_ci, \
+         long_word int AS (id * 2) VIRTUAL, twice int AS (id * 2) STORED UNIQUE, other int, \
+         of_other varchar(20) AS (concat('of ', other)) STORED, \
+         CONSTRAINT refers_word FOREIGN KEY (word) REFERENCES word (id) ON DELETE SET NULL, \
+         CONSTRAINT refers_other FOREIGN KEY (other) REFERENCES refers (id) ON DELETE CASCADE); \
+         INSERT INTO refers (id, word) VALUES (1, 'E'), (2, 'B'); \
+         SET sql_mode = 'ORACLE'; CREATE PACKAGE pack AS END",
+    );
+    let dir = place.file("special");
+    let ran = subset(&["--from", &from, "--percent", "100", dir.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for said in [
+        "elsewhere are not taken (1): parts (MRG_MyISAM).",
+        "Packages are not taken (1): pack.",
+        "so do their rows (2): timed, word.",
+    ] {
+        assert!(words.contains(said), "{said}: {ran:#?}");
+    }
+    let into = make(server, "special_too");
+    let ran = subset(&["load", dir.to_str().unwrap(), "--into", &into, "--json"]);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let orphans = ran.json()["tables"]["keys"][0]["orphans"].clone();
+    assert_eq!((orphans, rows_not_in(server, "special_too", "special")), (Value::from(0), 0));
+    let hidden = "SELECT sum(hidden), (SELECT count(*) FROM timed), \
+                  (SELECT sum(twice + long_word) FROM refers) FROM word";
+    assert_eq!(ask(server, "special_too", hidden), "6\t1\t12");
+    let nulled = place.file("special_null");
+    let ran = subset(&[
+        "--from",
+        &from,
+        "--percent",
+        "100",
+        "--null",
+        "refers_word",
+        nulled.to_str().unwrap(),
+    ]);
+    assert!(ran.code == Some(0) && ran.stdout.contains("NULL in all rows"), "{ran:#?}");
+    let into = make(server, "special_null");
+    assert_eq!(subset(&["load", nulled.to_str().unwrap(), "--into", &into]).code, Some(0));
+    assert_eq!(ask(server, "special_null", "SELECT count(*), count(word) FROM refers"), "2\t0");
+    ask(
+        server,
+        "special",
+        "CREATE TABLE mood (m enum('a', 'b') PRIMARY KEY); \
+         CREATE TABLE has (m enum('b', 'a'), CONSTRAINT has_m FOREIGN KEY (m) REFERENCES mood (m))",
+    );
+    let ran = subset(&["--from", &from, "--dry-run"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("number differently"), "{ran:#?}");
+}
+
 fn what_cannot_be_read_is_refused_in_one_line(server: &MariadbServer, place: &Place) {
     let grant = |table: &String| {
         let table = quoted(table);
@@ -419,5 +488,6 @@ fn a_sample_of_mariadb_has_all_that_its_keys_need() {
     a_killed_load_leaves_nothing_that_is_seen(&server, &place);
     a_load_that_fails_is_taken_back(&server, &place);
     a_key_that_the_source_breaks_is_said(&server, &place);
+    what_is_special_is_taken_or_named(&server, &place);
     what_cannot_be_read_is_refused_in_one_line(&server, &place);
 }

@@ -193,6 +193,12 @@ impl SubsetSource for MariadbSource<'_> {
         }
     }
 
+    fn set_null(&mut self, table: usize, columns: &[usize]) {
+        if let Some(table) = self.catalogue.tables.get_mut(table) {
+            table.nulled.extend(columns);
+        }
+    }
+
     fn prove(&self) -> Result<(), SqlError> {
         // There are no user-defined column types, and generated columns call no routines.
         Ok(())
@@ -202,7 +208,7 @@ impl SubsetSource for MariadbSource<'_> {
         self.notes.clone()
     }
 
-    fn check_dump(&mut self) -> Result<(), SqlError> {
+    fn start_dump(&mut self) -> Result<(), SqlError> {
         schema::read(self).map(|_| ())
     }
 

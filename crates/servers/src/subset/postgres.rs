@@ -14,6 +14,7 @@ mod script;
 mod trust;
 mod types;
 
+use std::collections::HashMap;
 use std::panic::resume_unwind;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -28,8 +29,9 @@ use crate::postgres::views::value;
 use crate::sql::error::{During, SqlError};
 use crate::sql::host::ServerAddress;
 use crate::subset::manifest::Sequence;
-use crate::subset::source::{Expected, Exported, SubsetSource, Tell, no_thread};
+use crate::subset::source::{Expected, Exported, SubsetSource, Tell, named, no_thread};
 use catalogue::Known;
+use dump::Dumping;
 pub use load::{load, write_script};
 use trust::Relations;
 
@@ -40,8 +42,25 @@ const SETTINGS: &str = "
     SET row_security = off; SET DateStyle = 'ISO, YMD'; SET IntervalStyle = 'postgres';
     SET TimeZone = 'UTC'; SET extra_float_digits = 3; SET bytea_output = 'hex'; SET jit = off;
     SET synchronize_seqscans = off; SET max_parallel_workers_per_gather = 0;
-    SET constraint_exclusion = off;
+    SET constraint_exclusion = off; SET enable_seqscan = on;
     SET parallel_tuple_cost = 0.001";
+/// Rows that sequential scans of this transaction have read from these relations.
+const RETURNED: &str = "SELECT coalesce(sum(pg_stat_get_xact_tuples_returned(oid)), 0)::bigint, \
+    current_setting('track_counts')::bool FROM unnest($1::oid[]) oid";
+/// Objects that do not come with the rows, by the first column of `left_out.sql`.
+const LEFT_OUT: &str = include_str!("../../sql/subset/postgres/left_out.sql");
+const LEFT_OUT_WORDS: [(&str, &str); 6] = [
+    ("foreign", "Foreign tables, whose rows are on other servers, come without rows"),
+    ("extension", "Tables of extensions come with the rows that CREATE EXTENSION makes"),
+    ("key", "Keys to tables of extensions are not followed"),
+    ("view", "Materialised views are empty until they are refreshed"),
+    ("trigger", "Event triggers are not taken"),
+    ("mapping", "User mappings of foreign servers are not taken"),
+];
+const NO_CODE: &str = "a superuser's extension may have such a type; or drop the key";
+const SAME_TYPE: &str = "give both columns the same type of the server, or drop the key";
+/// Partitions counted by one statement.
+const COUNTED_PARTS: usize = 500;
 /// Rows then come in any order.
 const PARALLEL: &str = "RESET max_parallel_workers_per_gather";
 const NOT_PARALLEL: &str = "SET max_parallel_workers_per_gather = 0";
@@ -59,9 +78,15 @@ pub struct PostgresSource<'a> {
     known: Known,
     catalogue: Catalogue,
     conditions: Vec<Option<String>>,
+    /// Notes on what does not come with the rows.
+    left_out: Vec<String>,
     counting: Option<Counting>,
-    /// The last connection used for counting.
+    /// The rows of a table that was just read whole.
+    counted: Option<(usize, u64)>,
+    /// The last connection used for counting or for rows by key.
     spare: Option<Client>,
+    /// The schema, while it is dumped.
+    dumping: Option<Dumping>,
     tell: &'a mut Tell<'a>,
 }
 
@@ -113,6 +138,7 @@ impl<'a> PostgresSource<'a> {
         let (known, catalogue) = catalogue::read(&mut link, &address.name)?;
         relations.check(&mut link, &known.relations)?;
         let conditions = vec![None; catalogue.tables.len()];
+        let left_out = left_out(&mut link)?;
         Ok(Self {
             address,
             link,
@@ -122,8 +148,11 @@ impl<'a> PostgresSource<'a> {
             known,
             catalogue,
             conditions,
+            left_out,
             counting: None,
+            counted: None,
             spare: None,
+            dumping: None,
             tell,
         })
     }
@@ -133,19 +162,28 @@ impl<'a> PostgresSource<'a> {
         self.snapshot.is_some()
     }
 
+    /// Returns another connection to the same snapshot, if the server exports it.
+    fn other_link(&mut self) -> Result<Option<Client>, SqlError> {
+        match (self.spare.take(), &self.snapshot) {
+            (Some(link), _) => Ok(Some(link)),
+            (None, Some(snapshot)) => export::open(&self.address, Some(snapshot)).map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+
     /// Counts the rows on another connection while they are read, so that both find the same pages
     /// in the server's cache.
     fn start_counting(&mut self, table: usize) -> Result<(), SqlError> {
         let Some(snapshot) = self.snapshot.clone() else { return Ok(()) };
-        let (address, text, spare) =
-            (self.address.clone(), self.count_text(table), self.spare.take());
+        let (address, texts, spare) =
+            (self.address.clone(), self.count_texts(table), self.spare.take());
         let count = move || {
             let mut link = match spare {
                 Some(link) => link,
                 None => export::open(&address, Some(&snapshot))?,
             };
             link.batch_execute(PARALLEL).during("set up the session")?;
-            let rows = counted(&mut link, &text)?;
+            let rows = counted(&mut link, &texts)?;
             Ok((link, rows))
         };
         let thread =
@@ -159,11 +197,14 @@ impl<'a> PostgresSource<'a> {
         let types = &self.known.tables[table].types;
         match columns.iter().find(|&&column| !types[column].has_text()) {
             None => Ok(()),
-            Some(&column) => Err(self.refused(table, column, "has a type with code of users")),
+            Some(&column) => {
+                let why = "has a type with code of users";
+                Err(self.refused(table, column, why, NO_CODE))
+            }
         }
     }
 
-    fn refused(&self, table: usize, column: usize, why: &str) -> SqlError {
+    fn refused(&self, table: usize, column: usize, why: &str, hint: &str) -> SqlError {
         let of = &self.catalogue.tables[table];
         SqlError::unsuitable(
             &self.address.name,
@@ -171,17 +212,42 @@ impl<'a> PostgresSource<'a> {
                 "the column {} of {}, by which rows are found, {why} ({})",
                 of.columns[column].name, of.name, self.known.tables[table].types[column].name
             ),
-            "a superuser's extension may have such a type; or drop the key",
+            hint,
         )
     }
 
-    fn count_text(&self, table: usize) -> String {
-        let parts = self.known.tables[table].parts.iter();
+    /// Returns the rows that this transaction has read sequentially from a table; `None` if the
+    /// server does not count them.
+    fn returned(&mut self, table: usize) -> Result<Option<u64>, SqlError> {
+        let parts = &self.known.tables[table].parts;
+        if parts.iter().any(|part| !part.is_heap) {
+            return Ok(None);
+        }
+        let oids: Vec<u32> = parts.iter().map(|part| part.oid).collect();
+        let row = self.link.query_one(RETURNED, &[&oids]).during("look at the rows read")?;
+        let is_counted: bool = value(&row, 1)?;
+        Ok(Some(value::<i64>(&row, 0)?.cast_unsigned()).filter(|_| is_counted))
+    }
+
+    /// Whether a scan reads each row of its table in sequence, and little else takes time.
+    fn is_plain(&self, scan: &Scan) -> bool {
+        let identity = &self.catalogue.tables[scan.table].identity;
+        let types = &self.known.tables[scan.table].types;
+        scan.lot.is_some()
+            && !identity.is_empty()
+            && identity.iter().all(|&column| types[column].is_drawn_fast())
+    }
+
+    /// Returns statements whose answers add up to the rows of a table; none for a partitioned one
+    /// without partitions.
+    fn count_texts(&self, table: usize) -> Vec<String> {
         let part = |part: &catalogue::TableRelation| {
             format!("(SELECT count(*) FROM ONLY {})", qualified(&part.schema, &part.name))
         };
-        let counts: Vec<String> = ["0".to_owned()].into_iter().chain(parts.map(part)).collect();
-        format!("SELECT {}", counts.join(" + "))
+        let sum = |parts: &[catalogue::TableRelation]| {
+            format!("SELECT {}", parts.iter().map(part).collect::<Vec<_>>().join(" + "))
+        };
+        self.known.tables[table].parts.chunks(COUNTED_PARTS).map(sum).collect()
     }
 
     fn told(&mut self, text: &str, rows: u64) -> Result<(), SqlError> {
@@ -213,6 +279,12 @@ impl SubsetSource for PostgresSource<'_> {
         }
     }
 
+    fn set_null(&mut self, table: usize, columns: &[usize]) {
+        if let Some(table) = self.catalogue.tables.get_mut(table) {
+            table.nulled.extend(columns);
+        }
+    }
+
     fn prove(&self) -> Result<(), SqlError> {
         for (table, known) in self.catalogue.tables.iter().enumerate() {
             self.check_text(table, &known.identity)?;
@@ -230,9 +302,8 @@ impl SubsetSource for PostgresSource<'_> {
             }
             for (&own, &other) in key.columns.iter().zip(&key.referenced) {
                 let like = &self.known.tables[key.references].types[other];
-                if !like.takes(&self.known.tables[key.table].types[own]) {
-                    let why = format!("would be cast to {} by code of users", like.name);
-                    return Err(self.refused(key.table, own, &why));
+                if let Some(why) = like.refusal(&self.known.tables[key.table].types[own]) {
+                    return Err(self.refused(key.table, own, &why, SAME_TYPE));
                 }
             }
         }
@@ -240,12 +311,12 @@ impl SubsetSource for PostgresSource<'_> {
     }
 
     fn notes(&self) -> Vec<String> {
-        let left_out = "Owners, privileges, publications and subscriptions are not taken.";
-        vec![left_out.to_owned()]
+        let never = "Owners, privileges, publications and subscriptions are not taken.";
+        [never.to_owned()].into_iter().chain(self.left_out.iter().cloned()).collect()
     }
 
-    fn check_dump(&mut self) -> Result<(), SqlError> {
-        Self::check_dump(self)
+    fn start_dump(&mut self) -> Result<(), SqlError> {
+        Self::start_dump(self)
     }
 
     fn dump_schema(&mut self, dir: &HeldDir) -> Result<(), SqlError> {
@@ -274,9 +345,23 @@ impl SubsetSource for PostgresSource<'_> {
 /// A table, and a thread that counts its rows on another connection to the same snapshot.
 type Counting = (usize, JoinHandle<Result<(Client, u64), SqlError>>);
 
-fn counted(link: &mut Client, text: &str) -> Result<u64, SqlError> {
-    let row = link.query_one(text, &[]).during("count the rows of a table")?;
-    Ok(value::<i64>(&row, 0)?.cast_unsigned())
+fn counted(link: &mut Client, texts: &[String]) -> Result<u64, SqlError> {
+    let mut rows = 0_u64;
+    for text in texts {
+        let row = link.query_one(text, &[]).during("count the rows of a table")?;
+        rows = rows.saturating_add(value::<i64>(&row, 0)?.cast_unsigned());
+    }
+    Ok(rows)
+}
+
+/// Returns notes on what does not come with the rows.
+fn left_out(link: &mut Client) -> Result<Vec<String>, SqlError> {
+    let mut names: HashMap<String, Vec<String>> = HashMap::new();
+    for row in link.query(LEFT_OUT, &[]).during("look for what is left out")? {
+        names.entry(value(&row, 0)?).or_default().push(value(&row, 1)?);
+    }
+    let note = |(kind, words): (&str, &str)| named(words, names.get(kind)?);
+    Ok(LEFT_OUT_WORDS.into_iter().filter_map(note).collect())
 }
 
 impl Source for PostgresSource<'_> {
@@ -292,6 +377,9 @@ impl Source for PostgresSource<'_> {
 
     fn count(&mut self, table: usize) -> Result<u64, SqlError> {
         let text = format!("rows of {} counted", self.catalogue.tables[table].name);
+        if let Some((_, rows)) = self.counted.take().filter(|(counted, _)| *counted == table) {
+            return Ok(rows);
+        }
         if let Some((counted, thread)) = self.counting.take() {
             while !thread.is_finished() {
                 thread::sleep(LOOK);
@@ -304,9 +392,9 @@ impl Source for PostgresSource<'_> {
             }
         }
         self.told(&text, 0)?;
-        let count = self.count_text(table);
+        let counts = self.count_texts(table);
         self.link.batch_execute(PARALLEL).during("set up the session")?;
-        let rows = counted(&mut self.link, &count)?;
+        let rows = counted(&mut self.link, &counts)?;
         self.link.batch_execute(NOT_PARALLEL).during("set up the session")?;
         Ok(rows)
     }
@@ -315,7 +403,11 @@ impl Source for PostgresSource<'_> {
         let name = self.catalogue.tables[scan.table].name.clone();
         let text = format!("keys of {name}");
         self.told(&text, 0)?;
-        if scan.seeds_only {
+        // The server counts the rows of a scan by a single process as it reads them.
+        let is_plain = scan.seeds_only && self.is_plain(scan);
+        let before = if is_plain { self.returned(scan.table)? } else { None };
+        let is_shared = scan.seeds_only && before.is_none();
+        if is_shared {
             self.start_counting(scan.table)?;
             self.link.batch_execute(PARALLEL).during("set up the session")?;
         }
@@ -330,8 +422,11 @@ impl Source for PostgresSource<'_> {
             };
             rows::scan(&mut self.link, &query, &name, (&layout, part), &mut tell, each)?;
         }
-        if scan.seeds_only {
+        if is_shared {
             self.link.batch_execute(NOT_PARALLEL).during("set up the session")?;
+        } else if let Some(before) = before {
+            let read = self.returned(scan.table)?.and_then(|after| after.checked_sub(before));
+            self.counted = read.filter(|read| *read >= rows).map(|read| (scan.table, read));
         }
         Ok(())
     }

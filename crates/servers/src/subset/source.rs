@@ -72,6 +72,9 @@ pub trait SubsetSource: Source<Error = SqlError> {
     /// Sets a condition to be evaluated for the rows of `table`.
     fn set_condition(&mut self, table: usize, condition: &str);
 
+    /// Sets columns of `table` that are written as NULL.
+    fn set_null(&mut self, table: usize, columns: &[usize]);
+
     /// Fails if rows of a table cannot be told apart, or keys cannot be compared, without code made
     /// by users of the server. Call before anything is read from the tables.
     fn prove(&self) -> Result<(), SqlError>;
@@ -79,8 +82,8 @@ pub trait SubsetSource: Source<Error = SqlError> {
     /// Returns notes about this source for the reader of a report.
     fn notes(&self) -> Vec<String>;
 
-    /// Checks that the schema can be dumped.
-    fn check_dump(&mut self) -> Result<(), SqlError>;
+    /// Checks that the schema can be dumped, and may begin to do so.
+    fn start_dump(&mut self) -> Result<(), SqlError>;
 
     /// Writes the schema to `dir`.
     fn dump_schema(&mut self, dir: &HeldDir) -> Result<(), SqlError>;

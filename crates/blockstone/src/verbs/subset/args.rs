@@ -60,7 +60,7 @@ pub struct SubsetArgs {
     /// Only sample each table by itself, as Data Pump's SAMPLE does, and count the orphans
     #[arg(long, conflicts_with_all = ["into", "dir", "whole", "condition", "cap", "stratify"],
           help_heading = "Rows")]
-    #[arg(conflicts_with_all = ["masks", "readers"])]
+    #[arg(conflicts_with_all = ["masks", "readers", "null"])]
     pub naive: bool,
 }
 
@@ -90,6 +90,11 @@ pub struct ChoiceArgs {
     /// Take the children of the rows that are taken, so that each has as many as in the source
     #[arg(long)]
     pub stratify: bool,
+    /// Set this key to NULL in all rows, and do not take the rows that it references
+    ///
+    /// Its name, or TABLE.KEY; its columns must allow it.
+    #[arg(long, value_name = "KEY")]
+    pub null: Vec<String>,
     /// Memory that the keys of the sample may take
     #[arg(long, default_value = "1G", value_name = "SIZE")]
     pub memory: Bytes,

@@ -7,9 +7,9 @@ use blockstone_report::render::json::schema::Tables;
 use blockstone_report::{Headline, Report, Section, Tone, percent};
 use blockstone_servers::subset::manifest::KeyEntry;
 
-use super::rows::{KeyAloneRow, KeyRow, ReasonRow, StepRow, Summary, TableRow};
+use super::rows::{AddingRow, KeyAloneRow, KeyRow, ReasonRow, StepRow, Summary, TableRow};
 use super::rules::{self, SubsetFindings, SubsetKey};
-use super::{Ran, earlier};
+use super::{Ran, adding, earlier};
 
 const SCREEN_ROWS: usize = 40;
 
@@ -18,6 +18,7 @@ pub const TABLES: &[Tables] = &[&[
     ("why", ReasonRow::COLUMNS),
     ("keys", KeyRow::COLUMNS),
     ("keys_alone", KeyAloneRow::COLUMNS),
+    ("null", AddingRow::COLUMNS),
     ("steps", StepRow::COLUMNS),
 ]];
 
@@ -77,7 +78,7 @@ pub fn report(ran: &Ran) -> Report {
             ..Headline::default()
         },
         identity: vec![ran.manifest.product.clone()],
-        warnings: ran.masks.warning().into_iter().collect(),
+        warnings: adding::warning(ran).into_iter().chain(ran.masks.warning()).collect(),
         sections: sections(ran),
         notes: notes(ran),
         scalars: Some(Summary::table("subset", "Subset", [Summary::of(ran)])),
@@ -161,10 +162,15 @@ fn sections(ran: &Ran) -> Vec<Section> {
     let steps = ran.steps.iter();
     let steps = steps.map(|&(step, s)| StepRow { step, time_ns: (s * 1e9).round() });
     let steps = StepRow::table("steps", "Time", steps);
-    vec![
-        Section::of("tables", tables),
-        Section::of("why", reasons),
-        Section::of("keys", keys),
-        Section::of("steps", steps),
-    ]
+    let adding = ran.adding.iter().filter_map(|adding| AddingRow::of(ran, adding));
+    let adding = AddingRow::table("null", "Keys that add rows, and --null", adding);
+    let adding = (!ran.adding.is_empty()).then(|| adding.on_screen(SCREEN_ROWS));
+    let sections = [
+        Some(Section::of("tables", tables)),
+        Some(Section::of("why", reasons)),
+        adding.map(|adding| Section::of("null", adding)),
+        Some(Section::of("keys", keys)),
+        Some(Section::of("steps", steps)),
+    ];
+    sections.into_iter().flatten().collect()
 }

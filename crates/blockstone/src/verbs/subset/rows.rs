@@ -5,6 +5,7 @@ use blockstone_base::table::{
     Measure, Missing, Value, bytes, count, happened, ratio, share, text, time, total,
 };
 use blockstone_servers::subset::manifest::{KeyEntry, TableEntry};
+use blockstone_subset::null::Adding;
 
 use super::Ran;
 
@@ -109,6 +110,22 @@ rows! {
 }
 
 rows! {
+    /// Keys that add rows, if most rows of the source are taken because of keys.
+    pub(super) struct AddingRow {
+        /// The foreign key.
+        key: String = text("key").answer(),
+        /// Rows that are taken because of it.
+        rows: u64 = count("rows").answer(),
+        /// Rows that would not be taken if it were set to NULL with --null.
+        saved_rows: Option<u64> = count("saved").answer(),
+        /// `exact`, `at most`, or why there is no figure.
+        figure: String = text("figure").answer(),
+        /// Whose rows reference.
+        table: String = text("table"),
+    }
+}
+
+rows! {
     /// Steps in the order of time.
     pub(super) struct StepRow {
         /// Its name.
@@ -195,6 +212,19 @@ impl KeyAloneRow {
             standard_error_share: happened(naive.standard_error),
             table,
             references,
+        })
+    }
+}
+
+impl AddingRow {
+    pub fn of(ran: &Ran, adding: &Adding) -> Option<Self> {
+        let key = ran.manifest.keys.get(adding.key)?;
+        Some(Self {
+            key: key.name.clone(),
+            rows: adding.rows,
+            saved_rows: super::adding::rows(&adding.saved),
+            figure: super::adding::figure(&adding.saved),
+            table: name(ran.manifest.tables.get(key.table)?),
         })
     }
 }

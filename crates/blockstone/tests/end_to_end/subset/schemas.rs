@@ -13,6 +13,7 @@ const SCHEMAS: &[(&str, &str)] = &[
     ("a chain of 200 tables", include_str!("chain.sql")),
     ("a table that all reference", include_str!("domain.sql")),
     ("features of tables", include_str!("features.sql")),
+    ("equal values that look different", include_str!("alike.sql")),
 ];
 
 /// Counts keys, keys that are not validated, and orphans, the latter by a separate query per key.

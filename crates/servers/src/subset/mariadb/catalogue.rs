@@ -12,14 +12,21 @@ use super::values::Kind;
 use super::{Server, failed, quoted};
 use crate::mariadb::{DENIED, answer};
 use crate::sql::error::{During, SqlError};
+use crate::subset::source::named;
 
 const TABLES: &str = include_str!("../../../sql/subset/mariadb/tables.sql");
 const COLUMNS: &str = include_str!("../../../sql/subset/mariadb/columns.sql");
 const PRIVILEGES: &str = include_str!("../../../sql/subset/mariadb/privileges.sql");
 /// Storage engines that provide a consistent snapshot.
 const TRANSACTIONAL: [&str; 3] = ["InnoDB", "RocksDB", "TokuDB"];
-const LEFT_OUT: &str = "Users, privileges and events are not taken, and of system-versioned tables \
-                        no history.";
+/// Storage engines whose rows are in other tables, files or servers: loading would write there.
+const ELSEWHERE: [&str; 7] =
+    ["CONNECT", "FEDERATED", "MRG_MyISAM", "OQGRAPH", "S3", "SPHINX", "SPIDER"];
+const LEFT_OUT: &str = "Users, privileges and events are not taken.";
+const HISTORY: &str =
+    "Of system-versioned tables no history is taken: it begins with the load, and so do their rows";
+const PACKAGES: &str = "SELECT ROUTINE_NAME FROM information_schema.ROUTINES
+    WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_TYPE = 'PACKAGE' ORDER BY ROUTINE_NAME";
 
 /// Table properties that only this server's statements need, by position in the catalogue.
 pub struct Known {
@@ -45,7 +52,7 @@ impl KnownTable {
     }
 }
 
-type TableRow = (String, String, Option<u64>, Option<u64>, bool);
+type TableRow = (String, String, Option<u64>, Option<u64>, bool, bool);
 type ColumnRow = (
     String,
     String,
@@ -62,10 +69,17 @@ type ColumnRow = (
 /// Reads the catalogue, with notes for the reader of a report.
 pub fn read(server: &mut Server) -> Result<(Known, Catalogue, Vec<String>), SqlError> {
     let tables: Vec<TableRow> = answer::rows(&mut server.link, TABLES).during("list the tables")?;
+    let is_elsewhere =
+        |engine: &str| ELSEWHERE.iter().any(|known| known.eq_ignore_ascii_case(engine));
+    let (elsewhere, tables): (Vec<TableRow>, Vec<TableRow>) =
+        tables.into_iter().partition(|row| is_elsewhere(&row.1));
     hold(server, tables.iter().map(|row| row.0.as_str()))?;
     let (mut known, mut catalogue) = (Known { tables: Vec::new() }, Catalogue::default());
-    let mut unsafe_tables = Vec::new();
-    for (name, engine, rows, bytes, partitioned) in tables {
+    let (mut unsafe_tables, mut versioned) = (Vec::new(), Vec::new());
+    for (name, engine, rows, bytes, partitioned, is_versioned) in tables {
+        if is_versioned {
+            versioned.push(name.clone());
+        }
         if !TRANSACTIONAL.contains(&engine.as_str()) {
             unsafe_tables.push(format!("{name} ({engine})"));
         }
@@ -91,7 +105,14 @@ pub fn read(server: &mut Server) -> Result<(Known, Catalogue, Vec<String>), SqlE
         known.packed = Packed::find(server, &known.name, &columns)?;
     }
     read_keys(server, &known, &mut catalogue)?;
+    let elsewhere: Vec<String> =
+        elsewhere.iter().map(|row| format!("{} ({})", row.0, row.1)).collect();
+    let packages: Vec<String> =
+        answer::rows(&mut server.link, PACKAGES).during("list the packages")?;
     let mut notes = vec![LEFT_OUT.to_owned()];
+    notes.extend(named("Tables whose rows are elsewhere are not taken", &elsewhere));
+    notes.extend(named("Packages are not taken", &packages));
+    notes.extend(named(HISTORY, &versioned));
     if !unsafe_tables.is_empty() {
         notes.push(format!(
             "Warning: the snapshot does not cover tables without transactions, which may have \
@@ -221,17 +242,45 @@ fn read_keys(server: &Server, known: &Known, catalogue: &mut Catalogue) -> Resul
                     "drop the key, or create what it references",
                 ));
             };
+            check_numbered(server, catalogue, (table, &columns), (other, &referenced), &key.name)?;
             catalogue.keys.push(ForeignKey {
                 name: key.name.clone(),
                 table,
                 columns,
                 references: other,
                 referenced,
-                is_virtual: false,
                 // With foreign_key_checks = 0, rows of any content may have been written.
                 is_valid: false,
-                when: None,
+                ..ForeignKey::default()
             });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a key between enumerations with different words: the server compares their numbers, and
+/// the same number stands for different words.
+fn check_numbered(
+    server: &Server,
+    catalogue: &Catalogue,
+    (table, columns): (usize, &[usize]),
+    (other, referenced): (usize, &[usize]),
+    key: &str,
+) -> Result<(), SqlError> {
+    let is_numbered = |name: &str| name.starts_with("enum(") || name.starts_with("set(");
+    for (&column, &referenced) in columns.iter().zip(referenced) {
+        let own = &catalogue.tables[table].columns[column];
+        let like = &catalogue.tables[other].columns[referenced];
+        if is_numbered(&own.type_name) && own.type_name != like.type_name {
+            return Err(SqlError::unsuitable(
+                &server.address.name,
+                format!(
+                    "the key {key} compares the numbers of words that {}.{} and {}.{} number \
+                     differently",
+                    catalogue.tables[table].name, own.name, catalogue.tables[other].name, like.name
+                ),
+                "give both columns the same type, or drop the key",
+            ));
         }
     }
     Ok(())

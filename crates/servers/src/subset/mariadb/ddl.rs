@@ -14,6 +14,8 @@ pub struct Declared {
 /// A table's parsed statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parsed {
+    /// The statement as it is.
+    pub whole: String,
     /// The statement without foreign keys.
     pub bare: String,
     /// The removed definitions, as written.
@@ -182,7 +184,7 @@ pub fn parse(statement: &str) -> Option<Parsed> {
     }
     let (open, close) = (open?, close?);
     ends.push(close);
-    let mut parsed = Parsed::default();
+    let mut parsed = Parsed { whole: statement.to_owned(), ..Parsed::default() };
     let mut kept = Vec::new();
     let mut begin = open + 1;
     for end in ends {

@@ -162,8 +162,12 @@ impl<'a> Written<'a> {
     }
 
     fn selected(&self, source: &MariadbSource<'_>) -> Vec<String> {
+        let table = &source.catalogue.tables[self.table];
         let columns = written(source, self.table).map(|at| {
-            let name = &source.catalogue.tables[self.table].columns[at].name;
+            if table.nulled.contains(&at) {
+                return "NULL".to_owned();
+            }
+            let name = &table.columns[at].name;
             source.known.tables[self.table].kinds[at].written(&format!("t.{}", quoted(name)))
         });
         columns.collect()

@@ -78,10 +78,13 @@ pub fn read(source: &mut MariadbSource<'_>) -> Result<Schema, SqlError> {
         let text = shown(server, "SEQUENCE", &name, &[1])?;
         schema.before.extend(text.iter().map(|text| plain(text)));
     }
-    for table in &source.known.tables {
-        schema.before.push(plain(&table.parsed.bare));
+    for (table, of) in source.known.tables.iter().zip(&source.catalogue.tables) {
+        // A key with an action cannot be added to a column that a stored one is computed from.
+        let is_computed = of.columns.iter().any(|column| column.generated);
+        let parsed = &table.parsed;
+        schema.before.push(plain(if is_computed { &parsed.whole } else { &parsed.bare }));
         let name = quoted(&table.name);
-        if !table.parsed.taken.is_empty() {
+        if !is_computed && !table.parsed.taken.is_empty() {
             let all = table.parsed.taken.iter().map(|key| format!("ADD {}", plain(key)));
             let all = all.collect::<Vec<_>>().join(",\n  ");
             schema.keys.push(format!("ALTER TABLE {name}\n  {all}"));

@@ -31,6 +31,7 @@ pub struct KnownTable {
     pub schema: String,
     pub name: String,
     pub partitioned: bool,
+    is_heap: bool,
     pub parts: Vec<TableRelation>,
     /// Type of each column.
     pub types: Vec<ColumnType>,
@@ -39,8 +40,11 @@ pub struct KnownTable {
 
 /// A relation that holds rows: the table itself, or a partition.
 pub struct TableRelation {
+    pub oid: u32,
     pub schema: String,
     pub name: String,
+    /// Whether the server counts the rows that it reads from it.
+    pub is_heap: bool,
 }
 
 /// Positions of tables by the OIDs of their relations.
@@ -49,15 +53,19 @@ type Places = HashMap<u32, usize>;
 pub fn read(link: &mut Client, server: &str) -> Result<(Known, Catalogue), SqlError> {
     let mut known = Known { tables: Vec::new(), relations: Vec::new() };
     let mut catalogue = Catalogue::default();
-    let mut refused = Vec::new();
+    let (mut refused, mut hidden) = (Vec::new(), Vec::new());
     for row in link.query(TABLES, &[]).during("list the tables")? {
         let (schema, name): (String, String) = (value(&row, 1)?, value(&row, 2)?);
         if !value::<bool>(&row, 5)? {
             refused.push(qualified(&schema, &name));
         }
+        if value::<bool>(&row, 6)? {
+            hidden.push(qualified(&schema, &name));
+        }
         catalogue.tables.push(Table {
             name: format!("{schema}.{name}"),
             estimated_rows: value::<Option<f64>>(&row, 4)?.map(|rows| rows as u64),
+            bytes: value::<Option<i64>>(&row, 7)?.map(|bytes| bytes as u64),
             ..Table::default()
         });
         known.tables.push(KnownTable {
@@ -65,30 +73,44 @@ pub fn read(link: &mut Client, server: &str) -> Result<(Known, Catalogue), SqlEr
             schema,
             name,
             partitioned: value(&row, 3)?,
+            is_heap: value(&row, 8)?,
             parts: Vec::new(),
             types: Vec::new(),
             numbers: Vec::new(),
         });
     }
-    if let Some(first) = refused.first() {
-        let more = match refused.len() {
-            1 => String::new(),
-            2 => " and one more table".to_owned(),
-            count => format!(" and {} more tables", count - 1),
-        };
+    if let Some(some) = and_more(&refused) {
         return Err(SqlError::unsuitable(
             server,
-            format!("this user may not read {first}{more}"),
+            format!("this user may not read {some}"),
             format!("GRANT SELECT ON {} TO this user", refused.join(", ")),
         ));
     }
     let mut places: Places = known.tables.iter().enumerate().map(|(at, it)| (it.oid, at)).collect();
-    let numbers = read_parts(link, server, &mut known, &mut catalogue, &mut places)?;
+    let mut found = Parts { places: &mut places, hidden: &mut hidden };
+    let numbers = read_parts(link, server, &mut known, &mut catalogue, &mut found)?;
+    if let Some(some) = and_more(&hidden) {
+        return Err(SqlError::unsuitable(
+            server,
+            format!("row-level security may hide rows of {some} from this user"),
+            "name a role with BYPASSRLS, or the owner of tables where it is not forced",
+        ));
+    }
     known.relations = places.keys().copied().collect();
     read_columns(link, &mut known, &mut catalogue)?;
     read_unique(link, &known, &places, &mut catalogue)?;
     read_keys(link, &known, (&places, &numbers), &mut catalogue)?;
     Ok((known, catalogue))
+}
+
+/// Returns the first of some tables, with the number of the others; `None` if there are none.
+fn and_more(names: &[String]) -> Option<String> {
+    let first = names.first()?;
+    Some(match names.len() {
+        1 => first.clone(),
+        2 => format!("{first} and one more table"),
+        count => format!("{first} and {} more tables", count - 1),
+    })
 }
 
 fn oids(known: &Known) -> Vec<u32> {
@@ -98,12 +120,19 @@ fn oids(known: &Known) -> Vec<u32> {
 /// Columns of partitions by number, because a key may be declared on a partition.
 type Numbers = HashMap<u32, HashMap<i16, String>>;
 
+/// Facts on partitions.
+struct Parts<'a> {
+    places: &'a mut Places,
+    /// Relations with rows that row-level security may hide.
+    hidden: &'a mut Vec<String>,
+}
+
 fn read_parts(
     link: &mut Client,
     server: &str,
     known: &mut Known,
     catalogue: &mut Catalogue,
-    places: &mut Places,
+    found: &mut Parts<'_>,
 ) -> Result<Numbers, SqlError> {
     let roots: Vec<u32> =
         known.tables.iter().filter(|table| table.partitioned).map(|table| table.oid).collect();
@@ -111,8 +140,8 @@ fn read_parts(
     for row in link.query(PARTS, &[&roots]).during("list the partitions")? {
         let (root, oid): (u32, u32) = (value(&row, 0)?, value(&row, 1)?);
         let (schema, name): (String, String) = (value(&row, 2)?, value(&row, 3)?);
-        let Some(&at) = places.get(&root) else { continue };
-        places.insert(oid, at);
+        let Some(&at) = found.places.get(&root) else { continue };
+        found.places.insert(oid, at);
         partitions.push(oid);
         if !value::<bool>(&row, 7)? {
             continue;
@@ -124,20 +153,27 @@ fn read_parts(
                 "detach it, or name the server that has its rows",
             ));
         }
+        if value::<bool>(&row, 8)? {
+            found.hidden.push(qualified(&schema, &name));
+        }
         let (rows, bytes): (Option<f64>, i64) = (value(&row, 5)?, value(&row, 6)?);
         let table = &mut catalogue.tables[at];
         let sum = table.bytes.unwrap_or(0).saturating_add(bytes as u64);
         table.bytes = Some(sum);
         table.estimated_rows = rows.map(|rows| table.estimated_rows.unwrap_or(0) + rows as u64);
-        known.tables[at].parts.push(TableRelation { schema, name });
+        let is_heap = value(&row, 9)?;
+        known.tables[at].parts.push(TableRelation { oid, schema, name, is_heap });
     }
     for (table, entry) in known.tables.iter_mut().zip(&mut catalogue.tables) {
+        entry.parts = table.parts.len();
+        entry.bytes.get_or_insert(0);
         if !table.partitioned {
-            let part = TableRelation { schema: table.schema.clone(), name: table.name.clone() };
-            table.parts.push(part);
-            let ask = "SELECT pg_relation_size($1::oid)";
-            let row = link.query_one(ask, &[&table.oid]).during("query the size of a table")?;
-            entry.bytes = value::<Option<i64>>(&row, 0)?.map(|bytes| bytes as u64);
+            table.parts.push(TableRelation {
+                oid: table.oid,
+                schema: table.schema.clone(),
+                name: table.name.clone(),
+                is_heap: table.is_heap,
+            });
         }
         if table.parts.len() > PARTS_MAX {
             return Err(SqlError::unsuitable(
@@ -209,6 +245,7 @@ fn read_keys(
 ) -> Result<(), SqlError> {
     for row in link.query(KEYS, &[]).during("list the foreign keys")? {
         let (child, parent): (u32, u32) = (value(&row, 1)?, value(&row, 3)?);
+        // Of tables of extensions, which are not taken, or of the temporary ones of a session.
         let (Some(&table), Some(&references)) = (places.get(&child), places.get(&parent)) else {
             continue;
         };
@@ -224,20 +261,32 @@ fn read_keys(
             }
             _ => positions(&known.tables[at], wanted),
         };
-        let (own, other): (Vec<i16>, Vec<i16>) = (value(&row, 2)?, value(&row, 4)?);
+        let name: String = value(&row, 0)?;
+        let (mut own, mut other): (Vec<i16>, Vec<i16>) = (value(&row, 2)?, value(&row, 4)?);
+        if value::<bool>(&row, 6)? {
+            // Several rows together may cover a period: all with the same other columns are taken.
+            own.pop();
+            other.pop();
+        }
         let sides = side(child, table, &own).zip(side(parent, references, &other));
-        let Some((columns, others)) = sides else { continue };
+        let Some((columns, others)) = sides.filter(|(columns, _)| !columns.is_empty()) else {
+            return Err(SqlError::Statement {
+                what: "list the foreign keys".to_owned(),
+                why: format!("the columns of {name} are not understood"),
+                hint: "please report it, with the schema of its tables".to_owned(),
+            });
+        };
         // A key of one partition says nothing about the rows of the others.
         let is_of_part = known.tables[table].oid != child || known.tables[references].oid != parent;
         catalogue.keys.push(ForeignKey {
-            name: value(&row, 0)?,
+            name,
             table,
             columns,
             references,
             referenced: others,
-            is_virtual: false,
             is_valid: value::<bool>(&row, 5)? && !is_of_part,
-            when: None,
+            is_full: value(&row, 7)?,
+            ..ForeignKey::default()
         });
     }
     Ok(())

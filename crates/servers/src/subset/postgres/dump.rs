@@ -2,20 +2,26 @@
 
 use std::ffi::OsStr;
 use std::io;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use blockstone_base::units::Bytes;
 use blockstone_sys::child::Program;
 use blockstone_sys::held::HeldDir;
 use blockstone_sys::path::names;
+use blockstone_sys::thread::spawn;
 use postgres::config::{ChannelBinding, Host};
 
-use super::{PostgresSource, script};
+use super::{LOOK, PostgresSource, script};
 use crate::postgres::address::Address;
 use crate::sql::error::SqlError;
 use crate::sql::tls::{Mode, system_roots};
 use crate::subset::manifest::{AFTER, BEFORE, SCHEMA_MAX, write_file};
+use crate::subset::source::no_thread;
 
 const NAME: &str = "pg_dump";
 /// Directories, and the prefixes of subdirectories that hold the programs of one version.
@@ -117,39 +123,93 @@ fn environment(program: &mut Program, address: &Address) {
     }
 }
 
+/// The sections of a schema, and the files that they are written to.
+const SECTIONS: [(&str, &str); 2] = [("pre-data", BEFORE), ("post-data", AFTER)];
+
+/// Runs of `pg_dump`, one for each section, while keys are read.
+pub struct Dumping {
+    threads: Vec<JoinHandle<Result<String, SqlError>>>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Drop for Dumping {
+    /// Ends the programs, and waits for that.
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            // An earlier error, or a panic in the other thread, is told already.
+            let _ = thread.join();
+        }
+    }
+}
+
 impl PostgresSource<'_> {
-    /// Checks that the schema can be dumped.
-    pub fn check_dump(&self) -> Result<(), SqlError> {
-        program(self.version).map(|_| ())
+    /// Starts dumping the schema, if that is possible.
+    pub fn start_dump(&mut self) -> Result<(), SqlError> {
+        let path = program(self.version)?;
+        let mut dumping = Dumping { threads: Vec::new(), ended: Arc::default() };
+        for (section, _) in SECTIONS {
+            let dump = Dump {
+                path: path.clone(),
+                section,
+                version: self.version,
+                snapshot: self.snapshot.clone(),
+                address: self.address.clone(),
+                ended: Arc::clone(&dumping.ended),
+            };
+            let thread = spawn("pg_dump", move || dump.text());
+            dumping.threads.push(thread.map_err(|error| no_thread(&error))?);
+        }
+        self.dumping = Some(dumping);
+        Ok(())
     }
 
     /// Writes the schema to `dir`, in two files.
     pub fn dump_schema(&mut self, dir: &HeldDir) -> Result<(), SqlError> {
-        let path = program(self.version)?;
-        for (section, file) in [("pre-data", BEFORE), ("post-data", AFTER)] {
-            let text = self.dumped(&path, section)?;
+        if self.dumping.is_none() {
+            self.start_dump()?;
+        }
+        let Some(mut dumping) = self.dumping.take() else { return Ok(()) };
+        for (thread, (_, file)) in std::mem::take(&mut dumping.threads).into_iter().zip(SECTIONS) {
+            while !thread.is_finished() {
+                thread::sleep(LOOK);
+                self.told("schema", 0)?;
+            }
+            let text = thread.join().unwrap_or_else(|panic| resume_unwind(panic))?;
             let text = script::for_psql(&text);
             let text = text.map_err(|error| failed(error.to_string(), self.version))?;
             write_file(dir, file, &text)?;
         }
         Ok(())
     }
+}
 
-    fn dumped(&mut self, path: &Path, section: &str) -> Result<String, SqlError> {
+/// A run of `pg_dump`.
+struct Dump {
+    path: PathBuf,
+    section: &'static str,
+    version: u32,
+    snapshot: Option<String>,
+    address: Address,
+    ended: Arc<AtomicBool>,
+}
+
+impl Dump {
+    fn text(&self) -> Result<String, SqlError> {
         let version = self.version;
         let refused = |error: io::Error| match error.kind() {
             io::ErrorKind::Interrupted => SqlError::Interrupted,
             _ => failed(error.to_string(), version),
         };
-        let mut program = Program::at(path).map_err(refused)?;
+        let mut program = Program::at(&self.path).map_err(refused)?;
         program.args(["--schema-only", "--no-owner", "--no-privileges", "--no-tablespaces"]);
         program.args(["--no-publications", "--no-subscriptions", "--encoding=UTF8"]);
-        program.arg(format!("--section={section}")).arg("--no-password");
+        program.arg(format!("--section={}", self.section)).arg("--no-password");
         if let Some(snapshot) = &self.snapshot {
             program.arg(OsStr::new(&format!("--snapshot={snapshot}")));
         }
         environment(&mut program, &self.address);
-        let mut go_on = || (self.tell)("schema", 0, None);
+        let mut go_on = || !self.ended.load(Ordering::Relaxed);
         let output = program.output(DUMPS_WITHIN, Bytes(SCHEMA_MAX), &mut go_on);
         let output = output.map_err(refused)?;
         if !output.status().success() {

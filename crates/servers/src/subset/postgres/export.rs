@@ -29,30 +29,27 @@ const BATCH: usize = 10_000;
 /// If more than this share of a table's rows is needed, the whole table is read.
 const SHARE_BY_PLACE: f64 = 0.12;
 const BUFFER_BYTES: usize = 1 << 18;
-const LOOK: Duration = Duration::from_millis(50);
+const LOOK: Duration = Duration::from_millis(5);
 
 /// Rows of one table or partition to write.
 pub struct Job<'a> {
     pub table: usize,
     pub relation: String,
     entry: DataFile,
+    /// The columns of the entry, in SQL.
+    columns: Vec<String>,
     pub rows: Wanted<'a>,
 }
 
 impl Job<'_> {
-    fn columns(&self) -> impl Iterator<Item = String> {
-        self.entry.columns.iter().map(|name| format!("t.{}", quoted(name)))
-    }
-
     /// Returns the query for all rows.
     pub fn select(&self) -> String {
-        let columns = self.columns().collect::<Vec<_>>().join(", ");
-        format!("SELECT {columns} FROM ONLY {} t", self.relation)
+        format!("SELECT {} FROM ONLY {} t", self.columns.join(", "), self.relation)
     }
 
     /// The same, with the place of each row before its columns.
     pub fn select_with_places(&self) -> String {
-        let columns = ["t.ctid".to_owned()].into_iter().chain(self.columns());
+        let columns = ["t.ctid"].into_iter().chain(self.columns.iter().map(String::as_str));
         let columns = columns.collect::<Vec<_>>().join(", ");
         format!("SELECT {columns} FROM ONLY {} t", self.relation)
     }
@@ -74,6 +71,8 @@ struct Shared<'a> {
     dir: &'a HeldDir,
     transform: Option<&'a dyn Transform>,
     jobs: &'a [Job<'a>],
+    /// Positions of the jobs, those that take longest first.
+    order: Vec<usize>,
     next: AtomicUsize,
     rows: AtomicU64,
     ended: AtomicBool,
@@ -85,7 +84,8 @@ impl Shared<'_> {
     /// Processes one job after the other.
     fn work(&self, link: &mut Client) -> Result<(), SqlError> {
         while !self.ended.load(Ordering::Relaxed) {
-            let at = self.next.fetch_add(1, Ordering::Relaxed);
+            let next = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(&at) = self.order.get(next) else { break };
             let Some(job) = self.jobs.get(at) else { break };
             let entry = write(link, job, self)?;
             self.done.lock().push((at, entry));
@@ -106,9 +106,14 @@ impl PostgresSource<'_> {
     pub fn jobs<'p>(&self, plan: &'p Plan) -> Vec<Job<'p>> {
         let mut jobs = Vec::new();
         for (table, known) in self.known.tables.iter().enumerate() {
-            let columns = self.catalogue.tables[table].columns.iter();
-            let columns = columns.filter(|column| !column.generated);
-            let columns: Vec<String> = columns.map(|column| column.name.clone()).collect();
+            let of = &self.catalogue.tables[table];
+            let written = of.columns.iter().enumerate().filter(|(_, column)| !column.generated);
+            let columns: Vec<String> = written.clone().map(|(_, it)| it.name.clone()).collect();
+            let selected = written.map(|(at, column)| {
+                let name = format!("t.{}", quoted(&column.name));
+                if of.nulled.contains(&at) { "NULL".to_owned() } else { name }
+            });
+            let selected: Vec<String> = selected.collect();
             for (at, part) in known.parts.iter().enumerate() {
                 let rows = match &plan.tables[table].rows {
                     Rows::All => Wanted::All,
@@ -141,6 +146,7 @@ impl PostgresSource<'_> {
                         rows: 0,
                         bytes: 0,
                     },
+                    columns: selected.clone(),
                     rows,
                 });
             }
@@ -163,6 +169,7 @@ impl PostgresSource<'_> {
             dir: &data,
             transform,
             jobs: &jobs,
+            order: order(&jobs, plan),
             next: AtomicUsize::new(0),
             rows: AtomicU64::new(0),
             ended: AtomicBool::new(false),
@@ -261,6 +268,17 @@ impl PostgresSource<'_> {
         let why = format!("{relation} was changed meanwhile");
         Err(SqlError::unsuitable(&self.address.name, why, "take the subset again"))
     }
+}
+
+/// Returns the positions of jobs by the rows that they read, most first.
+fn order(jobs: &[Job<'_>], plan: &Plan) -> Vec<usize> {
+    let rows = |job: &Job<'_>| match &job.rows {
+        Wanted::Few(rows, part) => rows.range(places(*part)).count() as u64,
+        Wanted::All | Wanted::Where(_) | Wanted::Many(..) => plan.tables[job.table].source_rows,
+    };
+    let mut order: Vec<(u64, usize)> = jobs.iter().map(rows).zip(0..).collect();
+    order.sort_by_key(|&(rows, at)| (std::cmp::Reverse(rows), at));
+    order.into_iter().map(|(_, at)| at).collect()
 }
 
 /// Opens another connection to the same snapshot.
@@ -414,7 +432,9 @@ impl Written<'_> {
     fn finish(self) -> Result<DataFile, SqlError> {
         let failed = |error| file_error(&self.path, error);
         let file = self.output.into_inner().map_err(|error| failed(error.into_error()))?;
-        file.sync_data().map_err(failed)?;
+        if self.rows > 0 {
+            file.sync_data().map_err(failed)?;
+        }
         Ok(DataFile { rows: self.rows, bytes: self.bytes, ..self.job.entry.clone() })
     }
 }

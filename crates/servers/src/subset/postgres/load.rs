@@ -29,6 +29,9 @@ const ORPHANS: &str = include_str!("../../../sql/subset/postgres/orphans.sql");
 const OWN_NAMES_ONLY: &str = "SET search_path = pg_catalog, pg_temp";
 const VALIDATED: &str = "SELECT convalidated FROM pg_constraint \
     WHERE contype = 'f' AND conparentid = 0 AND conname = $1 AND conrelid = to_regclass($2)";
+const FORCED: &str = "SELECT name FROM unnest($1::text[]) name \
+    JOIN pg_class c ON c.oid = to_regclass(name) \
+    WHERE c.relforcerowsecurity AND row_security_active(c.oid)";
 /// Progress text while rows are loaded.
 const ROWS: &str = "rows";
 const BUFFER_BYTES: usize = 1 << 18;
@@ -191,8 +194,33 @@ impl Loading<'_, '_> {
         writer.finish().map_err(|error| statement(&what, &error))
     }
 
-    /// Counts what the server has checked: the orphans of each key and the rows of each table.
+    /// Counts what the server has checked: the orphans of each key and the rows of each table. If
+    /// row-level security is forced on their owner, it is not meanwhile.
     fn prove(&mut self) -> Result<(Vec<KeyProof>, Vec<u64>), SqlError> {
+        let forced = self.forced()?;
+        self.force(&forced, "NO FORCE")?;
+        let proved = self.proved()?;
+        self.force(&forced, "FORCE")?;
+        Ok(proved)
+    }
+
+    /// Returns the tables whose rows may be hidden from this user, though it owns them.
+    fn forced(&mut self) -> Result<Vec<String>, SqlError> {
+        let names = self.manifest.tables.iter().map(|it| qualified(&it.schema, &it.name));
+        let names: Vec<String> = names.collect();
+        let found = self.link.query(FORCED, &[&names]).during("look for row-level security")?;
+        found.iter().map(|row| value(row, 0)).collect()
+    }
+
+    fn force(&mut self, tables: &[String], how: &str) -> Result<(), SqlError> {
+        for table in tables {
+            let text = format!("ALTER TABLE {table} {how} ROW LEVEL SECURITY");
+            self.link.batch_execute(&text).during("set row-level security")?;
+        }
+        Ok(())
+    }
+
+    fn proved(&mut self) -> Result<(Vec<KeyProof>, Vec<u64>), SqlError> {
         let manifest = self.manifest;
         let types = self.types()?;
         let mut keys = Vec::new();
@@ -258,11 +286,11 @@ impl Loading<'_, '_> {
             let (its, like) = found.ok_or_else(|| refused("it has columns that are not there"))?;
             let (c, p) = (format!("c.{}", quoted(own)), format!("p.{}", quoted(other)));
             equal.push(if its.is_own() && like.is_own() {
-                Some(format!("{p} = {c}"))
+                Some(format!("{p} = {}", like.converted(&c, its)))
             } else {
-                is_simple &= like.kind() != Kind::Other;
+                is_simple &= ![Kind::Other, Kind::Hashed].contains(&like.kind());
                 let same = || format!("{} = {}", like.compared(&p, like), like.compared(&c, its));
-                like.takes(its).then(same)
+                like.refusal(its).is_none().then(same)
             });
         }
         if !is_simple {

@@ -1,6 +1,7 @@
 //! Reads key columns of all rows of a table, or of those with certain values.
 
 use std::io::BufReader;
+use std::panic::resume_unwind;
 
 use blockstone_subset::{Lot, Row, Scan};
 use postgres::error::SqlState;
@@ -12,6 +13,7 @@ use super::types::{ColumnType, Kind};
 use super::{PostgresSource, qualified, quoted};
 use crate::sql::error::{During, SqlError};
 use crate::subset::key_values::{KeyValues, fields};
+use crate::subset::source::no_thread;
 
 /// The planner's estimates for a join with a list ignore that its values are few and sorted.
 const BY_INDEX: &str = "SET enable_hashjoin = off; SET enable_mergejoin = off";
@@ -20,12 +22,14 @@ const AS_BEFORE: &str = "RESET enable_hashjoin; RESET enable_mergejoin";
 /// Rows between two reports of progress.
 const TELL_ROWS: u64 = 1 << 16;
 const BUFFER_BYTES: usize = 1 << 18;
+/// From this number on, two connections look up values, each one half.
+const SHARED_VALUES: usize = 2_000;
 
 /// Returns the condition that the column, of type `own`, equals a value of the list, in a form that
 /// can use an index if possible.
 fn matches(column: &str, own: &ColumnType, like: &ColumnType, given: &str) -> String {
     match like.kind() {
-        Kind::Integer => format!("{column} = {given}::bigint"),
+        Kind::Integer => format!("{column} = {given}"),
         Kind::Uuid | Kind::Numeric => format!("{column} = {given}::{}", like.name),
         Kind::Text if like.name != "character" && own.is_own() => {
             format!("{column} = {given}::{}", like.name)
@@ -48,22 +52,27 @@ pub fn literal(text: &str) -> String {
 }
 
 /// Returns the number that a row draws, computed by the hash functions of partitioning, which are
-/// the same in all versions. Text is hashed by its bytes, whatever its collation.
+/// the same in all versions. Text is hashed by its bytes, whatever its collation. A row without
+/// identifying columns is hashed column by column.
 fn draw(source: &PostgresSource<'_>, table: usize, lot: Lot) -> String {
     let seed = format!("'{}'::bigint", lot.seed.cast_signed());
     let known = &source.catalogue.tables[table];
-    if known.identity.is_empty() {
+    let types = &source.known.tables[table].types;
+    let name = |column: usize| format!("t.{}", quoted(&known.columns[column].name));
+    if !known.identity.is_empty() {
+        let columns = known.identity.iter();
+        return columns.fold(seed, |drawn, &column| types[column].drawn(&name(column), &drawn));
+    }
+    if types.iter().any(|its| !its.has_text()) {
         return format!("hashtextextended({WHOLE} COLLATE \"C\", {seed})");
     }
-    known.identity.iter().fold(seed, |drawn, &column| {
-        let like = &source.known.tables[table].types[column];
-        let value = like.compared(&format!("t.{}", quoted(&known.columns[column].name)), like);
-        match like.kind() {
-            Kind::Integer => format!("hashint8extended({value}, {drawn})"),
-            Kind::Uuid => format!("uuid_hash_extended({value}, {drawn})"),
-            _ => format!("hashtextextended(({value}) COLLATE \"C\", {drawn})"),
-        }
-    })
+    (0..types.len()).filter(|&column| !known.columns[column].generated).fold(
+        seed,
+        |drawn, column| {
+            let hash = types[column].drawn(&name(column), "0");
+            format!("hashint8extended(coalesce({hash}, 0), {drawn})")
+        },
+    )
 }
 
 /// Drawn numbers are signed in the server; flipping the sign bit keeps their order.
@@ -283,18 +292,109 @@ fn raw(answer: &Answer, at: usize) -> Option<&[u8]> {
     answer.try_get::<_, Option<Raw<'_>>>(at).ok().flatten().map(|raw| raw.0)
 }
 
-/// Returns the fields of a key's value as text.
-fn texts(value: &[u8], kinds: &[Kind]) -> Option<Vec<String>> {
-    let text = |(field, kind): (Option<&[u8]>, &Kind)| match kind {
-        Kind::Integer => Some(i64::from_be_bytes(field?.try_into().ok()?).to_string()),
-        Kind::Uuid => Some(format!("{:032x}", u128::from_be_bytes(field?.try_into().ok()?))),
-        _ => String::from_utf8(field?.to_vec()).ok(),
-    };
-    let all: Vec<String> = fields(value).zip(kinds).map(text).collect::<Option<_>>()?;
-    (all.len() == kinds.len()).then_some(all)
+/// Values of one column of a key, as a parameter.
+#[derive(Debug)]
+enum List {
+    Integers(Vec<i64>),
+    Texts(Vec<String>),
 }
 
-/// Reads the rows of one part of a table whose key has one of `values`.
+impl List {
+    fn new(kind: Kind) -> Self {
+        match kind {
+            Kind::Integer => Self::Integers(Vec::new()),
+            _ => Self::Texts(Vec::new()),
+        }
+    }
+
+    fn type_name(&self) -> &'static str {
+        match self {
+            Self::Integers(_) => "bigint[]",
+            Self::Texts(_) => "text[]",
+        }
+    }
+
+    fn parameter(&self) -> &(dyn ToSql + Sync) {
+        match self {
+            Self::Integers(list) => list,
+            Self::Texts(list) => list,
+        }
+    }
+
+    /// Splits off the values from `at` on.
+    fn split_off(&mut self, at: usize) -> Self {
+        match self {
+            Self::Integers(list) => Self::Integers(list.split_off(at)),
+            Self::Texts(list) => Self::Texts(list.split_off(at)),
+        }
+    }
+}
+
+/// Returns the values of a key, as one list for each of its columns.
+fn lists(values: &[Box<[u8]>], kinds: &[Kind]) -> (Vec<List>, usize) {
+    let mut lists: Vec<List> = kinds.iter().map(|&kind| List::new(kind)).collect();
+    let mut count = 0;
+    for value in values {
+        let all: Option<Vec<&[u8]>> = fields(value).collect();
+        let Some(all) = all.filter(|all| all.len() == kinds.len()) else { continue };
+        let is_valid = |(field, kind): (&&[u8], &Kind)| match kind {
+            Kind::Integer => field.len() == size_of::<i64>(),
+            Kind::Uuid => field.len() == size_of::<u128>(),
+            _ => std::str::from_utf8(field).is_ok(),
+        };
+        if !all.iter().zip(kinds).all(is_valid) {
+            continue;
+        }
+        count += 1;
+        for ((list, field), kind) in lists.iter_mut().zip(all).zip(kinds) {
+            let number = |bytes: &[u8]| bytes.iter().fold(0, |all, &it| all << 8 | u128::from(it));
+            match list {
+                List::Integers(list) => list.push((number(field) as u64).cast_signed()),
+                List::Texts(list) if *kind == Kind::Uuid => {
+                    list.push(format!("{:032x}", number(field)));
+                }
+                List::Texts(list) => list.push(String::from_utf8_lossy(field).into_owned()),
+            }
+        }
+    }
+    (lists, count)
+}
+
+/// A query for the rows that have one of some values.
+struct ByKey {
+    text: String,
+    /// Whether to find each row by an index.
+    has_index: bool,
+    lists: Vec<List>,
+    what: String,
+}
+
+impl ByKey {
+    fn ask(&self, link: &mut Client) -> Result<Vec<Answer>, SqlError> {
+        let parameters: Vec<_> = self.lists.iter().map(List::parameter).collect();
+        if self.has_index {
+            link.batch_execute(BY_INDEX).during(&self.what)?;
+        }
+        let answers = link.query(&self.text, &parameters).during(&self.what)?;
+        if self.has_index {
+            link.batch_execute(AS_BEFORE).during(&self.what)?;
+        }
+        Ok(answers)
+    }
+
+    /// Splits off the values from `at` on.
+    fn split_off(&mut self, at: usize) -> Self {
+        Self {
+            text: self.text.clone(),
+            has_index: self.has_index,
+            lists: self.lists.iter_mut().map(|list| list.split_off(at)).collect(),
+            what: self.what.clone(),
+        }
+    }
+}
+
+/// Reads the rows of one part of a table whose key has one of `values`. Many values are shared with
+/// another connection.
 pub fn fetch(
     source: &mut PostgresSource<'_>,
     scan: &Scan,
@@ -308,42 +408,55 @@ pub fn fetch(
     let likes = key.like.1.iter().map(|&like| &source.known.tables[key.like.0].types[like]);
     let likes: Vec<&ColumnType> = likes.collect();
     let kinds: Vec<Kind> = likes.iter().map(|like| like.kind()).collect();
-    let mut lists: Vec<Vec<String>> = vec![Vec::new(); kinds.len()];
-    for fields in values.iter().filter_map(|value| texts(value, &kinds)) {
-        for (list, field) in lists.iter_mut().zip(fields) {
-            list.push(field);
-        }
-    }
-    let given: Vec<String> = (1..=lists.len()).map(|at| format!("${at}::text[]")).collect();
+    let (lists, count) = lists(values, &kinds);
+    let given = lists.iter().enumerate();
+    let given = given.map(|(at, list)| format!("${}::{}", at + 1, list.type_name()));
+    let given = given.collect::<Vec<_>>().join(", ");
     let names: Vec<String> = (1..=lists.len()).map(|at| format!("v{at}")).collect();
     let types = &source.known.tables[scan.table].types;
     let equal = key.columns.iter().zip(&likes).zip(&names).map(|((&column, like), name)| {
         let place = format!("t.{}", quoted(&table.columns[column].name));
         matches(&place, &types[column], like, &format!("w.{name}"))
     });
+    let equal = equal.collect::<Vec<_>>().join(" AND ");
     let is_same = |unique: &Vec<usize>| unique.iter().all(|column| key.columns.contains(column));
-    let has_index = table.unique.iter().any(is_same);
     let layout = Layout::new(source, scan);
     let text = format!(
-        "SELECT {} FROM unnest({}) AS w({}) JOIN {} ON {}",
+        "SELECT {} FROM unnest({given}) AS w({}) JOIN {} ON {equal}",
         layout.columns.join(", "),
-        given.join(", "),
         names.join(", "),
         from(source, scan.table, part),
-        equal.collect::<Vec<_>>().join(" AND ")
     );
-    let what = format!("read rows of {} by key", table.name);
-    let parameters: Vec<&(dyn ToSql + Sync)> =
-        lists.iter().map(|list| list as &(dyn ToSql + Sync)).collect();
-    let mut keys = KeyValues::default();
-    if has_index {
-        source.link.batch_execute(BY_INDEX).during(&what)?;
+    let mut own = ByKey {
+        text,
+        has_index: table.unique.iter().any(is_same),
+        lists,
+        what: format!("read rows of {} by key", table.name),
+    };
+    let mut other = None;
+    if own.has_index
+        && count >= SHARED_VALUES
+        && let Some(mut link) = source.other_link()?
+    {
+        let half = own.split_off(count / 2);
+        let ask = move || half.ask(&mut link).map(|answers| (link, answers));
+        let thread = blockstone_sys::thread::spawn("rows by key", ask);
+        other = Some(thread.map_err(|error| no_thread(&error))?);
     }
-    let answers = source.link.query(&text, &parameters).during(&what)?;
-    source.link.batch_execute(AS_BEFORE).during(&what)?;
-    for answer in answers {
-        let Some(locator) = locator(part, raw(&answer, 0)) else { continue };
-        hand_over(&mut keys, &layout, locator, |at| raw(&answer, at), each);
+    let mut keys = KeyValues::default();
+    let mut hand_over_all = |answers: Vec<Answer>| {
+        for answer in answers {
+            let Some(locator) = locator(part, raw(&answer, 0)) else { continue };
+            hand_over(&mut keys, &layout, locator, |at| raw(&answer, at), each);
+        }
+    };
+    let asked = own.ask(&mut source.link);
+    let other = other.map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+    hand_over_all(asked?);
+    if let Some(other) = other {
+        let (link, answers) = other?;
+        source.spare = Some(link);
+        hand_over_all(answers);
     }
     Ok(())
 }
@@ -351,6 +464,27 @@ pub fn fetch(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_are_lists_of_the_types_of_their_columns() {
+        let mut bytes = Vec::new();
+        for field in [&(-7_i64).to_be_bytes()[..], &[0xab; 16], b"a'"] {
+            bytes.extend((field.len() as u32).to_be_bytes());
+            bytes.extend(field);
+        }
+        let broken = bytes[..bytes.len() - 1].into();
+        let kinds = [Kind::Integer, Kind::Uuid, Kind::Text];
+        let (mut all, count) = lists(&[bytes.clone().into(), broken, bytes.into()], &kinds);
+        assert_eq!(count, 2);
+        let rest: Vec<List> = all.iter_mut().map(|list| list.split_off(1)).collect();
+        for lists in [all, rest] {
+            let [List::Integers(numbers), List::Texts(ids), List::Texts(texts)] = &lists[..] else {
+                panic!("{lists:?}")
+            };
+            assert_eq!((numbers[..].to_vec(), &texts[0][..]), (vec![-7], "a'"));
+            assert_eq!(ids[0], "ab".repeat(16));
+        }
+    }
 
     #[test]
     fn a_value_cannot_leave_its_literal() {

@@ -10,6 +10,14 @@ use blockstone_sys::secret;
 
 /// A setting of newer programs, for servers that do not know it.
 const NEW_SETTING: &str = "SET transaction_timeout = 0;";
+/// Statements on the database rather than its tables. Only a superuser may make an event trigger,
+/// which fires during the rest of the load; a user mapping has the password of another server.
+const LEFT_OUT: [&str; 4] = [
+    "CREATE EVENT TRIGGER ",
+    "ALTER EVENT TRIGGER ",
+    "COMMENT ON EVENT TRIGGER ",
+    "CREATE USER MAPPING ",
+];
 
 /// Returns the text for psql with backslash commands disabled. Needs psql of August 2025 or later.
 pub fn for_psql(text: &str) -> io::Result<String> {
@@ -17,19 +25,22 @@ pub fn for_psql(text: &str) -> io::Result<String> {
     Ok(format!("\\restrict {key}\n{}\\unrestrict {key}\n", for_server(text)))
 }
 
-/// Returns the statements alone: without lines that only psql understands and those that servers
-/// before 17 refuse, if such a line is outside literals, bodies and comments.
+/// Returns the statements alone: without lines that only psql understands, those that servers
+/// before 17 refuse, and statements that are [left out](LEFT_OUT), if such a line is outside
+/// literals, bodies and comments.
 pub fn for_server(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
-    let mut state = State::Plain;
+    let (mut state, mut is_left_out) = (State::Plain, false);
     for line in text.split_inclusive('\n') {
         let is_plain = state == State::Plain;
         state = state.after(line.as_bytes());
         let end = line.trim_end();
         let is_meta = end.starts_with("\\restrict ") || end.starts_with("\\unrestrict ");
-        if !(is_plain && (is_meta || end == NEW_SETTING)) {
+        is_left_out |= is_plain && LEFT_OUT.iter().any(|begin| line.starts_with(begin));
+        if !is_left_out && !(is_plain && (is_meta || end == NEW_SETTING)) {
             kept.push_str(line);
         }
+        is_left_out &= state != State::Plain || !end.ends_with(';');
     }
     kept
 }
@@ -120,6 +131,17 @@ mod tests {
         let begin = format!("{head}\\restrict x\n{NEW_SETTING}\n");
         let text = format!("{begin}{BODY}SELECT $1, 1;\n{NEW_SETTING}\n\\unrestrict x\n");
         assert_eq!(for_server(&text), format!("{head}{BODY}SELECT $1, 1;\n"));
+    }
+
+    #[test]
+    fn statements_on_the_database_are_left_out() {
+        let text = "CREATE USER MAPPING FOR \"a\n;\" SERVER s OPTIONS (\n    \
+                    password 'x;\ny;'\n);\nSELECT 1;\n\
+                    CREATE EVENT TRIGGER t ON ddl_command_start\n   EXECUTE FUNCTION f();\n\n\
+                    ALTER EVENT TRIGGER t DISABLE;\nSELECT '\nCREATE USER MAPPING ';\n\
+                    COMMENT ON EVENT TRIGGER t IS 'it''s\n';\nSELECT 2;\n";
+        let left = "SELECT 1;\n\nSELECT '\nCREATE USER MAPPING ';\nSELECT 2;\n";
+        assert_eq!(for_server(text), left);
     }
 
     #[test]
