@@ -336,8 +336,8 @@ const CONF_BYTES: Bytes = Bytes::mib(1);
 fn from_file(file: &Path, profile: Profile, printer: Printer) -> Result<Wanted> {
     let named = || format!("{}", file.display());
     let text = input::text(file, CONF_BYTES).map_err(|error| {
-        let hint =
-            "--conf names a slob.conf, a pgio.conf, a script for hammerdbcli or options of sysbench";
+        let hint = "--conf names a slob.conf, a pgio.conf, a script for hammerdbcli or options \
+                    of sysbench";
         anyhow!(input::failure(&format!("read {}", named()), &error, hint))
     })?;
     let conf = conf::read(&text).with_context(named)?;
