@@ -76,7 +76,7 @@ pub fn report(sized: &Sized, args: &SizeArgs) -> Report {
         verdicts: sized.verdicts.clone(),
         notes: notes(sized),
         scalars: Some(Summary::table("size", "Size", [Summary::of(sized, args)])),
-        document: json::keys(on::objects(sized.answer.as_ref())),
+        document: json::keys(on::objects(sized.answer.as_ref(), &sized.sources)),
         is_refuted: outcome == Some(Outcome::DoesNotCarry),
         partial: outcome == Some(Outcome::NotEstablished),
         end: match &sized.answer {

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::verbs::size::answer::{Answer, Change, Load, Outcome};
 use crate::verbs::size::rows::{DbTimeRow, LoadRow};
+use crate::verbs::size::sources::Sources;
 
 /// Keys of the document besides single figures and tables.
 #[derive(Serialize, JsonSchema)]
@@ -18,6 +19,49 @@ pub struct Objects {
     pub db_time: Option<ChangeObject>,
     /// Operations a second of the same sessions.
     pub throughput: Option<ChangeObject>,
+    /// Sources of the need, each once.
+    pub sources: Vec<SourceObject>,
+}
+
+/// A source of the need.
+#[derive(Serialize, JsonSchema)]
+pub struct SourceObject {
+    name: String,
+    /// As in the table of sources: `awr`, `iostat`, `recording`.
+    kind: String,
+    /// The pluggable database, if the report is of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    container: Option<String>,
+    /// Devices whose requests are not counted by themselves.
+    left_out: Vec<LeftOutObject>,
+}
+
+/// A device whose requests are not counted by themselves.
+#[derive(Serialize, JsonSchema)]
+pub struct LeftOutObject {
+    name: String,
+    /// Reason, such as that it is a partition of a disk that is counted.
+    why: &'static str,
+}
+
+/// Returns the sources, in the order in which they were read.
+fn sources(sources: &Sources) -> Vec<SourceObject> {
+    let mut found: Vec<SourceObject> = Vec::new();
+    for it in &sources.observations {
+        let name = it.name();
+        if found.iter().all(|known| known.name != name) {
+            let of_it = sources.left_out.iter().filter(|(source, _)| *source == it.database);
+            let left_out = of_it
+                .map(|(_, device)| LeftOutObject { name: device.name.clone(), why: device.why });
+            found.push(SourceObject {
+                left_out: left_out.collect(),
+                kind: it.kind.clone(),
+                container: it.container.clone(),
+                name,
+            });
+        }
+    }
+    found
 }
 
 /// A value on the storage of the source, and its bounds on that of `--on`.
@@ -34,12 +78,13 @@ impl From<Change> for ChangeObject {
     }
 }
 
-pub fn objects(answer: Option<&Answer>) -> Objects {
+pub fn objects(answer: Option<&Answer>, of: &Sources) -> Objects {
     let faster = answer.and_then(|it| it.db_time);
     Objects {
         answer: answer.map(object),
         db_time: faster.map(|it| it.db_time.into()),
         throughput: faster.map(|it| it.throughput.into()),
+        sources: sources(of),
     }
 }
 
