@@ -91,6 +91,9 @@ fn sections(manifest: &Manifest, findings: &NoiseFindings) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();
     if let Some(noise) = noise {
         let mut writers = forms::writers(noise);
+        let rules = point.as_ref().map_or(&[][..], |point| &point.condemned_by);
+        let rows = std::mem::take(&mut writers.rows);
+        writers.rows = rows.into_iter().map(|row| row.condemned_by(rules)).collect();
         writers.notes.push(format!("Each write: {}.", forms::mode(noise)));
         writers.notes.extend(point.as_ref().and_then(|point| passes(manifest, point)));
         writers.notes.extend(point.as_ref().and_then(device));
