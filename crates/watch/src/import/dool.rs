@@ -15,7 +15,7 @@ pub const FORMAT: Format = Format {
     tool: "dstat",
     holds: "means of intervals, rounded to three decimals",
     goes_on: false,
-    made_by: "CSV of dstat or dool (dool -T --disk --io --full --output FILE 1)",
+    made_by: "CSV of dstat or dool (dool --bytes -T --disk --io --full --output FILE 1)",
     recognises,
     read,
 };
@@ -31,7 +31,14 @@ const WITH_VALUE: [&str; 9] =
 const NO_CPUS: &str = "it does not say how many processors there are: their time is unknown";
 const NO_TIMES: &str = "it has no times: its rows were taken as following each other at the \
                         interval of the command line";
-const IN_BITS: &str = "it counts bits (--bits): its bytes were not read";
+const IN_BITS: &str = "dool counts bits from 1.3 on, except with --bytes: its bytes are an eighth of \
+                       what the file says. An option in DOOL_OPTS does not show in it";
+/// Options of dool that decide between bits and bytes; the last one counts.
+const UNITS: [&str; 3] = ["--bits", "--bytes", "--dstat"];
+/// The first release of dool that writes what its options say, bits if they say nothing. Those
+/// before it, and dstat, write bytes even with --bits.
+const OF_UNITS: (u32, u32) = (1, 3);
+const BITS_OF_BYTE: f64 = 8.0;
 const SHORTENED: &str = "dool shortens names of disks: bytes and requests may be in two rows";
 
 fn recognises(head: &str) -> bool {
@@ -87,7 +94,8 @@ fn read(text: &mut Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
         notes.push(NO_CPUS.to_owned());
     }
     let of = |what: &str| reader.headings.iter().any(|it| it.group.starts_with(what));
-    notes.extend((reader.is_dool && of("dsk/") && of("io/")).then(|| SHORTENED.to_owned()));
+    let is_shortened = reader.is_dool && of("dsk/") && of("io/") && reader.has_other_names();
+    notes.extend(is_shortened.then(|| SHORTENED.to_owned()));
     if !reader.left_out.is_empty() {
         notes.push(format!("columns that were not read: {}", steps::list(&reader.left_out)));
     }
@@ -106,7 +114,7 @@ impl Reader {
         let second = cells.get(1).map(String::as_str).unwrap_or_default();
         if first.to_ascii_lowercase().contains("csv output") {
             self.version = first.split(' ').nth(1).map(str::to_owned);
-            self.is_dool = first.starts_with("dool");
+            self.is_dool = first.to_ascii_lowercase().starts_with("dool");
         } else if first == "Host:" {
             second.clone_into(&mut self.host);
         } else if first == "Cmdline:" {
@@ -138,11 +146,22 @@ impl Reader {
 
     fn command(&mut self, command: &str) {
         let words: Vec<&str> = command.split_whitespace().collect();
-        self.in_bits = words.contains(&"--bits");
+        let said = words.iter().rfind(|word| UNITS.contains(word));
+        let says_bytes = said.is_some_and(|word| *word != "--bits");
+        self.in_bits = self.is_dool && self.follows_units() && !says_bytes;
         let is_value = |at: usize| at > 0 && WITH_VALUE.contains(&words[at - 1]);
         let mut others = (1..words.len()).filter(|at| !is_value(*at));
         // The delay is the first of the numbers, the count the second.
         self.delay = others.find_map(|at| number(words[at])).filter(|it| *it > 0.0);
+    }
+
+    /// Whether the program writes what its options say. A version that cannot be read is a new one.
+    fn follows_units(&self) -> bool {
+        let mut parts = self.version.iter().flat_map(|it| it.split('.')).map(str::parse::<u32>);
+        match (parts.next(), parts.next()) {
+            (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= OF_UNITS,
+            _ => true,
+        }
     }
 
     fn date(&mut self, text: &str) {
@@ -166,6 +185,14 @@ impl Reader {
         names.sort_unstable();
         names.dedup();
         names
+    }
+
+    /// Whether a disk has bytes but no requests, or the reverse.
+    fn has_other_names(&self) -> bool {
+        self.disk_names().iter().any(|name| {
+            let has = |group: &str| self.find(&format!("{group}/{name}"), "read").is_some();
+            has("dsk") != has("io")
+        })
     }
 
     fn row(&mut self, cells: &[String], steps: &mut Steps<'_, '_>) -> Result<(), Row> {
@@ -208,7 +235,8 @@ impl Reader {
 
     fn rows(&self, cells: &[String]) -> Vec<IntervalRow> {
         let cell = |group: &str, name: &str| number(&cells[self.find(group, name)?]);
-        let bytes = |group: &str, name: &str| cell(group, name).filter(|_| !self.in_bits);
+        let unit = if self.in_bits { BITS_OF_BYTE } else { 1.0 };
+        let bytes = |group: &str, name: &str| cell(group, name).map(|amount| amount / unit);
         let mut host = steps::of_host();
         host.set("switches", rate(cell("system", "csw"), 1.0));
         host.set("interrupts", rate(cell("system", "int"), 1.0));

@@ -100,7 +100,7 @@ const DOOL: &str = concat!(
     r#""dool 1.3.1 CSV output"
 "Author:","Scott Baker",,,,"URL:","https://github.com/scottchiefbaker/dool/"
 "Host:","db1",,,,"User:","root"
-"Cmdline:","dool -tdlrny -D total,sda --output f 5",,,,"Date:","31 Dec 2026 23:59:50 UTC"
+"Cmdline:","dool --bytes -tdlrny -D total,sda --output f 5",,,,"Date:","31 Dec 2026 23:59:50 UTC"
 
 "system","dsk/total",,"dsk/sda",,"load avg",,,"io/total",,"io/sda",,"net/eth0",,"paging",,"system",
 "#,
@@ -125,6 +125,26 @@ fn csv_of_dstat_and_dool_is_read() {
     assert_eq!(intervals(&history)[0].level("host", "", "load_one_minute_ppm"), Ok(500_000.0));
     assert!(notes.iter().any(|note| note.contains("not read: paging in, paging out")), "{notes:?}");
     assert!(!notes.iter().any(|note| note.contains("UTC")), "{notes:?}");
+    // From 1.3 on bits are the default, and --bits is followed; before, everything is bytes.
+    for (version, options, bits) in [
+        ("1.3.1", "", true),
+        ("1.3.1", "--bits", true),
+        ("1.4.0", "--bytes --bits", true),
+        ("1.3.1", "--bits --bytes", false),
+        ("1.3.1", "--dstat", false),
+        ("1.2.0", "--bits", false),
+    ] {
+        let file = DOOL.replace("dool 1.3.1", &format!("dool {version}"));
+        let (history, notes) =
+            read("bits.csv", &file.replace("dool --bytes", &format!("dool {options}")));
+        let bytes = if bits { 256_000.0 } else { 2_048_000.0 };
+        assert_eq!(
+            moved(&history, "block", "sda", "read_bytes"),
+            [bytes; 2],
+            "{version} {options}"
+        );
+        assert_eq!(notes.iter().any(|note| note.contains("counts bits")), bits, "{notes:?}");
+    }
 
     // dstat: one disk, no time, another order of day and month.
     let dstat = "\"Dstat 0.7.3 CSV output\"\n\"Host:\",\"h\",,,,\"User:\",\"root\"\n\

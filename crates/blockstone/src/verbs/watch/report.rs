@@ -45,8 +45,10 @@ pub fn report(watched: &Watched<'_>, views: &[String], global: &Global) -> Repor
     let is_text = global.json.is_none() && global.csv.is_none() && !global.verbose;
     let sections = if views.is_empty() && is_text {
         let (sections, others) = overview::beside(sections);
+        // `report` shows a recording too, and has no views.
+        let view = if recording.is_empty() { "--view" } else { "watch --replay DIR --view" };
         notes.push(format!(
-            "{others} more tables, and these in full: --all; one of them: --view NAME."
+            "{others} more tables, and these in full: --all; one of them: {view} NAME."
         ));
         sections
     } else {
