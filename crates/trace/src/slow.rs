@@ -90,7 +90,8 @@ struct Entry {
     pages: Option<f64>,
     rows: Option<f64>,
     weight: Option<f64>,
-    began_s: Option<f64>,
+    /// `SET timestamp`: when the entry was written, or, beside an ISO time, when it began.
+    stamp_s: Option<f64>,
     sql: String,
     /// Whether its block of lines with `#` has ended.
     has_text: bool,
@@ -160,7 +161,7 @@ impl Log {
             if let Some(set) = line.strip_prefix("SET ")
                 && let Some((_, stamp)) = set.rsplit_once("timestamp=")
             {
-                entry.began_s = stamp.trim_end_matches(';').parse().ok();
+                entry.stamp_s = stamp.trim_end_matches(';').parse().ok();
                 return;
             }
         } else {
@@ -211,10 +212,11 @@ impl Log {
         } else {
             self.without_reads += 1;
         }
-        self.has_stamps |= entry.began_s.is_some();
+        self.has_stamps |= entry.stamp_s.is_some();
         let ended_s = self
             .time_s
-            .or(entry.began_s.map(|began| began + query_s))
+            // Servers that write no ISO time set the timestamp to the time of writing.
+            .or(entry.stamp_s)
             .or(self.local_s.filter(|_| !self.has_stamps));
         let execution = entry.execution(query_s, ended_s, self.options.weight);
         let keep_text = self.options.keep_text;

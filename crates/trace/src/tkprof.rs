@@ -142,6 +142,8 @@ impl Report {
             let id = id.split_whitespace().next().unwrap_or_default();
             tables.text.clear();
             tables.id = Some(id.chars().take(20).collect());
+        } else if tables.text.trim().is_empty() && is_of_plan(line) {
+            // Release 11.2 prints the hash of the plan in a line of its own.
         } else if tables.text.len() + line.len() < TEXT_BYTES {
             tables.text.push_str(line);
             tables.text.push('\n');
@@ -400,6 +402,11 @@ fn is_rule(line: &str) -> bool {
 fn is_table(line: &str) -> bool {
     let words = ["call", "count", "cpu", "elapsed", "disk", "query", "current", "rows"];
     line.split_whitespace().eq(words)
+}
+
+/// Whether a line is the hash of a plan, which comes before the text of a statement.
+fn is_of_plan(line: &str) -> bool {
+    line.trim_start().to_ascii_lowercase().starts_with("plan hash:")
 }
 
 fn number(text: &str) -> Option<f64> {

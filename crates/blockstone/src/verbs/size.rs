@@ -322,8 +322,8 @@ fn nothing(
             ),
         ),
         (_, false) if only_bytes => (
-            "the file counts the bytes of disks, but not their requests",
-            Some("iostat -x -t 1 counts both; vmstat, and dstat without --io, only bytes"),
+            "the file does not count reads and writes of disks apart, only their bytes",
+            Some("iostat -x -t 1 does; iostat without -x, vmstat, and dstat without --io do not"),
         ),
         (_, false) => (
             "no interval has both reads and writes",

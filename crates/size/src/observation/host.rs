@@ -11,8 +11,10 @@ const BLOCK: &str = "block";
 /// The object for all disks together, in an imported recording.
 const TOGETHER: &str = "disks";
 const HOST: &str = "host";
-/// The number of leading [`CPU_USES`] in which a processor is busy.
+/// The number of leading [`CPU_USES`] in which a processor is busy, and that of those which every
+/// monitor has: some count interrupts as system.
 const WORKING: usize = 5;
+const WORKING_OF_ALL: usize = 3;
 
 /// Returns one observation per slice. A database's own counters are used if it counts its requests,
 /// else those of `devices`, or of all disks if none of these was recorded.
@@ -35,7 +37,17 @@ pub fn observations(
         None if slices.iter().any(is_known) => Source::Devices,
         None => Source::Host,
     };
-    (source, slices.iter().filter_map(of).collect())
+    let mut observations: Vec<Observation> = slices.iter().filter_map(of).collect();
+    // A slice between two parts of a recording is no interval.
+    let is_known = |it: &Observation| {
+        [it.reads_per_s, it.writes_per_s, it.read_bytes_per_s, it.busy_processors]
+            .iter()
+            .any(Option::is_some)
+    };
+    if observations.iter().any(is_known) {
+        observations.retain(is_known);
+    }
+    (source, observations)
 }
 
 fn observation(
@@ -52,17 +64,28 @@ fn observation(
     let per_s = |known: Known| known.ok().map(|moved| moved / seconds);
     let devices = slice.topmost(devices);
     let disks = if devices.is_empty() { with(slice.disks(), others, slice) } else { devices };
+    let of_each = |column: &str| {
+        let each = sum(disks.iter().map(|disk| slice.moved(BLOCK, disk, column)));
+        per_s(each).filter(|_| !disks.is_empty())
+    };
     let transferred = |column: &str| {
         if let Some(probe) = own {
             return per_s(moved(slice, probe, column));
         }
-        let each = sum(disks.iter().map(|disk| slice.moved(BLOCK, disk, column)));
-        let each = per_s(each).filter(|_| !disks.is_empty());
-        // Another monitor may separate reads from writes only for all disks together.
-        each.or_else(|| per_s(moved(slice, TOGETHER, column)))
+        // Another monitor may separate reads from writes only for all disks together. Then bytes
+        // are of all together too: some of these disks may lie on others.
+        let together = || per_s(moved(slice, TOGETHER, column));
+        if of_each("read_ios").is_some() {
+            of_each(column).or_else(together)
+        } else {
+            together().or_else(|| of_each(column))
+        }
     };
     let database = |column| per_s(moved(slice, INSTANCE.probe, column));
-    let working = CPU_USES[..WORKING].iter().map(|usage| moved(slice, HOST, usage));
+    let (of_all, of_some) = CPU_USES[..WORKING].split_at(WORKING_OF_ALL);
+    let of_all = of_all.iter().map(|usage| moved(slice, HOST, usage));
+    let of_some = of_some.iter().map(|usage| moved(slice, HOST, usage).or(Ok(0.0)));
+    let working = of_all.chain(of_some);
     Some(Observation {
         database: name.to_owned(),
         begin_s: slice.history().local_s(slice.to_ns)? - seconds,

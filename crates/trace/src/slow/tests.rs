@@ -274,3 +274,18 @@ fn a_log_may_begin_inside_a_long_statement() {
     let text = values + "(2,'b');\n" + &entry("0.5", "Lock_time: 0.0", "select 1;");
     assert_eq!(read(&text).statements[0].ns, 5e8);
 }
+
+#[test]
+fn the_timestamp_beside_no_iso_time_is_that_of_the_end() {
+    let entry = |at: u32, query_s: u32| {
+        format!(
+            "# User@Host: a[a] @ localhost []\n# Query_time: {query_s}.000000  Lock_time: 0.000000 \
+             Rows_sent: 1  Rows_examined: 1\nSET timestamp={at};\nselect {at};\n"
+        )
+    };
+    // The client waits for each: the second begins when the first has ended.
+    let text = entry(1_795_000_010, 10) + &entry(1_795_000_013, 3);
+    let trace = read(text.trim_end());
+    assert_eq!((trace.span_ns, trace.cut_files), (Some(1.3e10), 0));
+    assert_eq!(read(&text[..text.len() - 2]).cut_files, 1, "its last statement has no end");
+}

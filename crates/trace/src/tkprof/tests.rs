@@ -45,7 +45,8 @@ Sort options: default
 {RULE}count    = number of times OCI procedure was executed
 cpu      = cpu time in seconds executing
 {RULE}
-SQL ID: aaaaaaaaaaaa1 Plan Hash: 7
+SQL ID: aaaaaaaaaaaa1
+Plan Hash: 7
 
 select c
 from

@@ -31,8 +31,8 @@ const WITH_VALUE: [&str; 9] =
 const NO_CPUS: &str = "it does not say how many processors there are: their time is unknown";
 const NO_TIMES: &str = "it has no times: its rows were taken as following each other at the \
                         interval of the command line";
-const IN_BITS: &str = "dool counts bits from 1.3 on, except with --bytes: its bytes are an eighth of \
-                       what the file says. An option in DOOL_OPTS does not show in it";
+const IN_BITS: &str = "dool counts bits from 1.3 on, except with --bytes: its bytes are an eighth \
+                       of what the file says. An option in DOOL_OPTS does not show in it";
 /// Options of dool that decide between bits and bytes; the last one counts.
 const UNITS: [&str; 3] = ["--bits", "--bytes", "--dstat"];
 /// The first release of dool that writes what its options say, bits if they say nothing. Those
@@ -230,7 +230,16 @@ impl Reader {
             instant = instant::parse(text, self.year).ok_or_else(unknown)?;
         }
         self.without_zone |= !instant.zoned && !self.in_utc;
-        Ok(instant.at_ns)
+        Ok(self.on_grid(instant.at_ns, steps))
+    }
+
+    /// Returns the end of the interval of the command line, if the time is that to the second:
+    /// times are cut to seconds, so that two reports may have the same one.
+    fn on_grid(&self, at_ns: u64, steps: &Steps<'_, '_>) -> u64 {
+        let delay_ns = self.delay.unwrap_or(DEFAULT_SECONDS) * SECOND_NS as f64;
+        let next_ns = steps.last_ns().map(|last_ns| last_ns.saturating_add(delay_ns as u64));
+        let is_whole = at_ns.is_multiple_of(SECOND_NS);
+        next_ns.filter(|next_ns| is_whole && next_ns.abs_diff(at_ns) <= SECOND_NS).unwrap_or(at_ns)
     }
 
     fn rows(&self, cells: &[String]) -> Vec<IntervalRow> {

@@ -1,6 +1,7 @@
 //! iostat's reports as JSON or text: rates over the interval since the previous report. The first
 //! report, which covers all the time since boot, only marks the start of the next interval.
 
+mod facts;
 mod text;
 
 use std::collections::HashMap;

@@ -19,9 +19,10 @@ pub const NO_DATE: &str = "its times have no date: its first day was taken as 19
 
 /// Note on a file whose reports have no times.
 pub const NO_TIMES: &str =
-    "its reports have no times: each was taken as 1 s, so rates hold, but not times and lengths";
-/// Length of an interval whose length is unknown.
-pub const NOMINAL_NS: u64 = SECOND_NS;
+    "its reports have no times: each was taken as 100 s, so rates hold, but not times and lengths";
+/// Length of an interval whose length is unknown. Counts are whole numbers: in so long an interval
+/// they keep the two decimals of a rate.
+pub const NOMINAL_NS: u64 = 100 * SECOND_NS;
 
 /// Later times are rejected: the year 2200, so that intervals can be added without overflow.
 pub const LATEST_NS: u64 = 7_258_118_400_000_000_000;

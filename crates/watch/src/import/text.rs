@@ -152,6 +152,11 @@ impl Text {
         self.is_stream_cut || self.is_line_cut
     }
 
+    /// Whether the compressed stream ends in the middle.
+    pub fn is_stream_cut(&self) -> bool {
+        self.is_stream_cut
+    }
+
     fn binary(&self, why: &str) -> Failure {
         let step = if self.is_packed { "decompress: " } else { "" };
         self.damaged(format!("{step}it is not text: {why}"))

@@ -32,6 +32,16 @@ const ALL: &[Kind] = &[
     kind(|text| text.contains("System configuration: lcpu="), "a report of AIX", NMON),
     kind(|text| text.contains("% tm_act"), "iostat's text of AIX", NMON),
     kind(
+        |text| starts(text.trim_start(), &["SunOS ", "HP-UX "]) && text.contains("%usr"),
+        "sar's text of Solaris or HP-UX",
+        AS_CSV,
+    ),
+    kind(
+        |text| starts(text.trim_start(), &["Darwin "]) && text.contains("%usr"),
+        "sar's text of macOS",
+        AS_CSV,
+    ),
+    kind(
         |text| text.contains("extended device statistics"),
         "iostat's text of Solaris or FreeBSD",
         AS_CSV,

@@ -157,12 +157,16 @@ fn csv_of_dstat_and_dool_is_read() {
     for note in ["no times", "how many processors", "taken as UTC"] {
         assert!(notes.iter().any(|it| it.contains(note)), "{note}: {notes:?}");
     }
-    let timed = dstat.replace("\"total cpu usage\"", "\"system\",\"total cpu usage\"");
+    let timed = dstat.replace("-C 0 2 9", "-C 0 1 9");
+    let timed = timed.replace("\"total cpu usage\"", "\"system\",\"total cpu usage\"");
     let timed = timed.replace("\n\"usr\"", "\n\"time\",\"usr\"");
     let timed =
         timed.replace("\n0.1,", "\n03-12 14:10:38,0.1,").replacen("\n1,", "\n03-12 14:10:39,1,", 1);
     let timed = timed.replacen("\n1,", "\n03-12 14:10:40,1,", 1);
     assert_eq!(moved(&read("timed.csv", &timed).0, "disks", "", "read_bytes"), [1000.0; 2]);
+    // Times are cut to seconds: two reports of one second, after two seconds without any.
+    let jitter = timed.replace("03-12 14:10:39", "03-12 14:10:40");
+    assert_eq!(moved(&read("jitter.csv", &jitter).0, "disks", "", "read_bytes"), [1000.0; 2]);
     let odd = timed.replace("03-12 14:10:40", "the third");
     refused("odd.csv", odd.as_bytes(), &["line 9", "`the third` is not a known form of time"]);
 }

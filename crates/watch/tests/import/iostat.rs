@@ -151,6 +151,31 @@ fn a_file_that_begins_in_the_middle_has_no_host() {
 }
 
 #[test]
+fn a_file_that_ends_without_a_line_break_is_whole_if_its_last_number_is() {
+    let whole = format!("{TITLE}{}", reports(&["", "", ""]));
+    let whole = whole.trim_end();
+    let (history, notes) = read(whole);
+    assert!(!notes.iter().any(|note| note.contains("truncated")), "{notes:?}");
+    assert_eq!(intervals(&history).len(), 2);
+    for cut in [&whole[..whole.len() - 1], &whole[..whole.len() - 9]] {
+        let (history, notes) = read(cut);
+        assert!(notes.iter().any(|note| note.contains("truncated")), "{cut}: {notes:?}");
+        assert_eq!(intervals(&history).len(), 1);
+    }
+}
+
+#[test]
+fn rates_below_one_hold_in_reports_without_times() {
+    let report = format!("{CPU}Device r/s w/s\nsda 0.40 0.47\n\n");
+    let (history, _) = read(&format!("{TITLE}{}", report.repeat(4)));
+    for interval in intervals(&history) {
+        let of = |column| interval.per_s("block", "sda", column).unwrap();
+        let [reads, writes] = ["read_ios", "write_ios"].map(of);
+        assert!((reads - 0.4).abs() < 0.001 && (writes - 0.47).abs() < 0.001, "{reads} {writes}");
+    }
+}
+
+#[test]
 fn reports_without_times_have_those_of_their_collector() {
     let run = |time: &str| {
         let report = |reads: &str| format!("{CPU}Device r/s w/s\nsda {reads} 50.00\n\n");

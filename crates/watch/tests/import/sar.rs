@@ -193,3 +193,13 @@ fn the_zone_of_a_document_is_read() {
     let (_, notes) = read("cet.json", &tz("CET"));
     assert!(notes[0].contains("(CET)"), "{notes:?}");
 }
+
+#[test]
+fn the_sar_of_another_system_is_refused_by_name() {
+    let text = "SunOS unknown 5.10 Generic_141445-09 i86pc    04/19/2011\n\n\
+                17:46:39    %usr    %sys    %wio   %idle\n\
+                17:46:40       3       2       0      95\n\n\
+                17:46:39   device        %busy   avque   r+w/s  blks/s  avwait  avserv\n\
+                17:46:40   cmdk0             1     0.0       2      46     0.0     4.4\n";
+    refused("sar.txt", text.as_bytes(), &["sar's text of Solaris"]);
+}

@@ -5,22 +5,19 @@ use std::sync::Arc;
 use blockstone_base::identity::Host;
 use jiff::civil::Date;
 
-use super::super::stamp::{self, Evidence, Order, Printed};
+use super::super::stamp::{self, Order, Printed};
 use super::super::sysstat::{self, is_title, number};
 use super::super::text::Text;
 use super::super::{Failure, Origin, Sink};
+use super::facts::{DAY_S, Facts, RUN, run_of};
 use super::{
     Figure, Figures, Intervals, OF_BYTES, OF_DISK, OF_PROCESSORS, Report, Shares, TRANSFERS,
 };
 
 const PROCESSORS: &str = "avg-cpu:";
 const DEVICE: &str = "Device";
-/// Prefix of the lines of `OSWatcher` and `ExaWatcher` before each run of a command.
-const RUN: &str = "zzz ";
 /// Words that only a heading of devices contains.
 const RATES: [&str; 2] = ["tps", "r/s"];
-const DAY_S: u32 = 86_400;
-const SECOND_NS: u64 = 1_000_000_000;
 const ONE_REPORT: &str = "below each `zzz` line is one report: iostat's first report covers the \
                           time since boot";
 
@@ -88,7 +85,14 @@ pub fn read(text: &mut Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
     let facts = Facts::survey(text)?;
     let mut reader = Reader::new(text.again().map_err(Failure::File)?, facts, sink);
     let mut is_closed = false;
+    // The number of words of the last line, and of decimals of its last word.
+    let mut last = (0, 0);
+    let mut is_whole = false;
     while let Some((number, is_cut, line)) = text.next_numbered()? {
+        let shape = shape(line);
+        // A file may end without a line break, and yet with a whole number.
+        let is_cut = is_cut && (shape != last || shape.1 == 0);
+        (last, is_whole) = (shape, !is_cut);
         // iostat ends each report with an empty line.
         is_closed = line.trim_ascii().is_empty() && !is_cut;
         if is_closed {
@@ -99,83 +103,15 @@ pub fn read(text: &mut Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
             reader.line(line, number)?;
         }
     }
-    reader.end(is_closed && !text.is_cut(), text.number())
+    let is_whole = is_whole && !text.is_stream_cut();
+    reader.end(is_closed && !text.is_cut(), is_whole, text.number())
 }
 
-/// Properties of the whole file, as far as its first lines do not show them.
-struct Facts {
-    host: Host,
-    evidence: Evidence,
-    /// Time between reports, as a collector wrote it.
-    every_ns: Option<u64>,
-}
-
-impl Facts {
-    /// Reads the first lines, and as many more as it takes to know the order of its dates.
-    fn survey(text: &Text) -> Result<Self, Failure> {
-        let mut facts =
-            Self { host: Host::default(), evidence: Evidence::default(), every_ns: None };
-        let mut again = text.again().map_err(Failure::File)?;
-        let (mut known, mut has_date, mut reports) = (None, false, 0);
-        while let Ok(Some((number, _, line))) = again.next_numbered() {
-            let first = line.as_bytes().first().copied().unwrap_or(b' ');
-            if is_title(line) && facts.host.hostname.is_empty() {
-                facts.host = sysstat::host_of(line);
-                known = known.or_else(|| stamp::day(sysstat::date_of(line), None));
-            } else if first == b'#' || line.starts_with(RUN) {
-                known = known.or_else(|| run_of(line).map(|run| run.0));
-                facts.every_ns = facts.every_ns.or_else(|| interval_of(line));
-            } else if first != b' '
-                && !first.is_ascii_lowercase()
-                && let Some(printed) = Printed::read(line)
-            {
-                reports += 1;
-                has_date |= printed.has_date();
-                facts.evidence.see(&printed);
-                if let Some(known) = known {
-                    facts.evidence.near(&printed, known);
-                }
-            }
-            let is_enough = facts.evidence.decided().is_some() || (reports > 0 && !has_date);
-            if is_enough || (reports == 0 && number > HEAD_LINES) {
-                break;
-            }
-        }
-        Ok(facts)
-    }
-}
-
-/// Lines in which a file of reports with times has one.
-const HEAD_LINES: usize = 10_000;
-
-/// Parses the date and the second of the day of a line such as `zzz ***Fri Nov 20 10:00:00 UTC
-/// 2026`, `zzz <11/20/2026 10:00:00> Count:60` or `# Starting Time: 11/20/2026 10:00:00`.
-fn run_of(line: &str) -> Option<(Date, u32)> {
-    let text = line.trim_start_matches("zzz").trim_matches(['*', '<', '#', ' ']);
-    if let Some(text) = text.strip_prefix("Starting Time:").or(text.split('>').next())
-        && let Some(printed) = Printed::read(text)
-    {
-        // ExaWatcher writes the month first in any locale.
-        let date = text.split_whitespace().next()?;
-        return Some((stamp::day(date, Some(Order::MonthFirst))?, printed.second_of_day));
-    }
-    let words: Vec<&str> = text.split_ascii_whitespace().take(8).collect();
-    let clock = words.iter().position(|word| word.matches(':').count() == 2)?;
-    let year = words[clock..].iter().find(|word| word.len() == 4 && word.parse::<u16>().is_ok())?;
-    let [month, day] = words.get(clock.checked_sub(2)?..clock)? else { return None };
-    let date = stamp::day(&format!("{day} {month} {year}"), None)?;
-    Some((date, Printed::read(words[clock])?.second_of_day))
-}
-
-/// Parses `Sample interval: 30 seconds` or `Sample Interval(s): 5`.
-fn interval_of(line: &str) -> Option<u64> {
-    let lower = line.to_ascii_lowercase();
-    let (_, rest) = lower.split_once("sample interval")?;
-    let rest = rest.trim_start_matches(|c: char| !c.is_ascii_digit());
-    let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
-    let seconds: u64 =
-        digits.parse().ok().filter(|seconds| (1..=u64::from(DAY_S)).contains(seconds))?;
-    Some(seconds * SECOND_NS)
+/// Returns the number of words of a line, and of decimals of the last one.
+fn shape(line: &str) -> (usize, usize) {
+    let words = line.split_ascii_whitespace();
+    let last = words.clone().next_back().unwrap_or_default();
+    (words.count(), last.rsplit_once(['.', ',']).map_or(0, |(_, decimals)| decimals.len()))
 }
 
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact that a note tells")]
@@ -480,11 +416,15 @@ impl<'a, 's> Reader<'a, 's> {
         base.saturating_add(number.saturating_mul(self.every_ns.unwrap_or(stamp::NOMINAL_NS)))
     }
 
-    fn end(mut self, is_closed: bool, lines: usize) -> Result<Origin, Failure> {
+    /// Ends the file: after the empty line that closes a report, or after a line that is whole.
+    fn end(mut self, is_closed: bool, is_whole: bool, lines: usize) -> Result<Origin, Failure> {
         let mut notes = Vec::new();
         if let Some((line, _)) = self.begun {
             let had_devices = !self.intervals.devices.names.is_empty();
-            if is_closed && (!had_devices || !self.report.disks.is_empty()) {
+            // A report that has all devices lacks nothing but the empty line.
+            let (count, all) = (self.report.disks.len(), self.intervals.devices.names.len());
+            let has_all = is_whole && count > 0 && count == all;
+            if has_all || is_closed && (!had_devices || count > 0) {
                 self.finish()?;
             } else {
                 let note = "the file is truncated: the incomplete report of line";
@@ -600,6 +540,7 @@ impl<'a> Words<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::facts::{SECOND_NS, interval_of};
     use super::*;
 
     #[test]

@@ -17,12 +17,16 @@ const RESTART: &str = "LINUX RESTART";
 const DAY_S: u64 = 86_400;
 
 pub fn recognises(head: &str) -> bool {
-    head.lines().any(|line| {
-        clock(line).is_some_and(|(_, rest)| {
-            let words: Vec<&str> = rest.split_whitespace().collect();
-            Table::of(&words).is_some()
+    // The sar of other systems has other tables.
+    let first = head.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let is_other = ["SunOS ", "AIX ", "HP-UX ", "Darwin "].iter().any(|it| first.starts_with(it));
+    !is_other
+        && head.lines().any(|line| {
+            clock(line).is_some_and(|(_, rest)| {
+                let words: Vec<&str> = rest.split_whitespace().collect();
+                Table::of(&words).is_some()
+            })
         })
-    })
 }
 
 /// Splits a line that begins with a time of day; returns its second and the rest.

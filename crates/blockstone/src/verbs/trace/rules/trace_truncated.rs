@@ -25,7 +25,7 @@ pub(super) const RULE: RuleOf<TraceFindings> = RuleOf::new(&ABOUT, check);
 fn check(findings: &TraceFindings) -> Judgement {
     let skipped = findings.skipped_lines as f64 / findings.lines.max(1) as f64;
     let evidence = format!(
-        "{} files were cut; {} lines were skipped",
+        "files that were cut: {}; lines that were skipped: {}",
         findings.cut_files, findings.skipped_lines
     );
     let failed = findings.cut_files > 0 || skipped > SKIPPED_MAX;
