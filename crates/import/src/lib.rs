@@ -30,6 +30,9 @@ mod table;
 mod text;
 mod time;
 
+/// Beginning of a note on a report that lacks tables.
+pub const CUT: &str = "its end is missing, and with it";
+
 pub use layout::{HEAD_BYTES, Layout, recognises};
 pub use report::{
     Advice, Container, Database, Instance, Interval, Kind, Report, Section, Statement, Totals,

@@ -266,6 +266,14 @@ fn observed(args: &SizeArgs, question: &Question, context: &Context) -> Result<O
     }
     check_apart(&sources.observations, databases.len())?;
     let Some(need) = Need::of(&databases, question) else {
+        // A report whose tables are missing has no interval, and says so itself.
+        let cut = sources.notes.iter().find(|note| note.contains(blockstone_import::CUT));
+        if let Some(note) = cut.filter(|_| sources.observations.is_empty()) {
+            bail!(Failure::new(
+                format!("size: {note}"),
+                "@?/rdbms/admin/awrrpt.sql makes a report with all of them"
+            ));
+        }
         let (why, hint) = nothing(&sources.observations, question);
         bail!(match hint {
             Some(hint) => anyhow!(Failure::new(format!("size: {why}"), hint)),

@@ -117,7 +117,7 @@ pub fn read(source: &Source<'_>, facts: &Facts<'_>, kind: Kind) -> Result<Report
         let missing: Vec<&str> = missing.map(|section| section.name).collect();
         notes.push(match &missing[..] {
             [] => "its end is missing".to_owned(),
-            missing => format!("its end is missing, and with it: {}", missing.join(", ")),
+            missing => format!("{}: {}", crate::CUT, missing.join(", ")),
         });
     }
     Ok(Report { kind, database, intervals: vec![interval], sections, notes })

@@ -118,7 +118,7 @@ fn read(source: &Source<'_>, tables: Vec<Table<'_>>, kind: Kind) -> Result<Repor
     if !is_complete(source.text) {
         notes.push(match &missing[..] {
             [] => "its end is missing".to_owned(),
-            missing => format!("its end is missing, and with it: {}", missing.join(", ")),
+            missing => format!("{}: {}", crate::CUT, missing.join(", ")),
         });
     }
     Ok(Report { kind, database, intervals: vec![interval], sections, notes })

@@ -89,3 +89,19 @@ fn sources_name_their_kind_and_container_and_a_part_is_not_added_to_its_whole() 
         assert!(refused.stderr.contains(said), "{refused:#?}");
     }
 }
+
+#[test]
+fn a_report_without_its_tables_is_refused_for_that_reason() {
+    let _turn = Turn::beside();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("awr.txt");
+    let whole = report("WORKLOAD REPOSITORY report for", "", "01-May-24");
+    let (head, _) = whole.split_once("End Snap:").unwrap();
+    let end = "End Snap:       101 01-May-24 11:00:00        58       2.0\n   \
+               Elapsed:               60.00 (mins)\n";
+    std::fs::write(&file, format!("{head}{end}")).unwrap();
+    let ran = size(&[file.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("its end is missing, and with it: "), "{ran:#?}");
+    assert!(!ran.stderr.contains("two snapshots"), "{ran:#?}");
+}
