@@ -167,42 +167,8 @@ fn the_peak_factor_is_that_of_the_median_interval() {
     assert_eq!(need.peak_factor, Some(300.0 / 120.0));
 }
 
-#[test]
-fn the_load_of_a_run_is_that_of_its_devices() {
-    const STAT: Origin = Origin("test");
-    const BLOCK: Schema = Schema {
-        probe: "block",
-        doc: "Devices.",
-        columns: &[
-            STAT.state("device_kind", "Kind."),
-            STAT.state("beneath", "Below it."),
-            STAT.count("read_ios", "Reads."),
-            STAT.count("write_ios", "Writes."),
-        ],
-    };
-    let mut history = History::new(vec![ProbeInfo::of(&BLOCK)]);
-    history.set_clock(0, MONDAY_S * 1_000_000_000);
-    for s in 0..=10 {
-        history.push("host", s as u64 * 1_000_000_000, "", Vec::new());
-        for (device, kind, beneath, reads) in
-            [("loop0", "loop", "vda", 1_000), ("vda", "disk", "", 9_000)]
-        {
-            let [kind, beneath] = [kind, beneath].map(|text| Cell::Text(text.into()));
-            let counts = [reads, 10].map(|per_s| Cell::Value(per_s * s));
-            let cells = [kind, beneath].into_iter().chain(counts).collect();
-            history.push("block", s as u64 * 1_000_000_000, device, cells);
-        }
-    }
-    let reads = |devices: &[&str]| {
-        let (source, found) = observations(&history, &[], devices, "run");
-        (source, found[0].reads_per_s)
-    };
-    assert_eq!(reads(&["loop0", "vda"]), (Source::Devices, Some(1_000.0)));
-    assert_eq!(reads(&[]), (Source::Host, Some(9_000.0)));
-}
-
-#[test]
-fn a_device_that_moves_more_than_all_disks_does_not_lie_on_them() {
+/// Returns a history of block devices without rows.
+fn of_devices() -> History {
     const STAT: Origin = Origin("test");
     const BLOCK: Schema = Schema {
         probe: "block",
@@ -218,6 +184,34 @@ fn a_device_that_moves_more_than_all_disks_does_not_lie_on_them() {
     };
     let mut history = History::new(vec![ProbeInfo::of(&BLOCK)]);
     history.set_clock(0, MONDAY_S * 1_000_000_000);
+    history
+}
+
+#[test]
+fn the_load_of_a_run_is_that_of_its_devices() {
+    let mut history = of_devices();
+    for s in 0..=10 {
+        history.push("host", s as u64 * 1_000_000_000, "", Vec::new());
+        for (device, kind, beneath, reads) in
+            [("loop0", "loop", "vda", 1_000), ("vda", "disk", "", 9_000)]
+        {
+            let [kind, beneath] = [kind, beneath].map(|text| Cell::Text(text.into()));
+            let counts = [reads, 4096 * reads, 10, 4096].map(|per_s| Cell::Value(per_s * s));
+            let cells = [kind, beneath].into_iter().chain(counts).collect();
+            history.push("block", s as u64 * 1_000_000_000, device, cells);
+        }
+    }
+    let reads = |devices: &[&str]| {
+        let (source, found) = observations(&history, &[], devices, "run");
+        (source, found[0].reads_per_s)
+    };
+    assert_eq!(reads(&["loop0", "vda"]), (Source::Devices, Some(1_000.0)));
+    assert_eq!(reads(&[]), (Source::Host, Some(9_000.0)));
+}
+
+#[test]
+fn a_device_that_moves_more_than_all_disks_does_not_lie_on_them() {
+    let mut history = of_devices();
     for s in 0..=10 {
         let t_ns = s as u64 * 1_000_000_000;
         history.push("host", t_ns, "", Vec::new());

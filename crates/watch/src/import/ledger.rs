@@ -445,6 +445,15 @@ mod tests {
         assert_eq!(of("eth0")[3..], [value(8), None, Some(Cell::Unmeasured), None]);
     }
 
+    /// Four packets a second, unknown in the second of three seconds.
+    const AFTER_A_GAP: [(u64, Cell); 5] = [
+        (0, Cell::Value(0)),
+        (S, Cell::Value(4)),
+        (S + S / 2, Cell::Unmeasured),
+        (2 * S, Cell::Value(4)),
+        (3 * S, Cell::Value(8)),
+    ];
+
     #[test]
     fn what_cannot_be_is_unknown_in_its_interval_alone() {
         let span = |from: u64| Span { from_ns: from * S, to_ns: (from + 1) * S, exact: true };
@@ -454,14 +463,7 @@ mod tests {
                 rates.iter().zip(0..).map(|(rate, at)| (span(at), vec![row_of("eth0", *rate)]));
             let looks = looks(&steps.collect::<Vec<_>>());
             let seen = looks.iter().filter_map(|look| Some((look.at_ns, packets(look, "eth0")?)));
-            let expected = [
-                (0, Cell::Value(0)),
-                (S, Cell::Value(4)),
-                (S + S / 2, Cell::Unmeasured),
-                (2 * S, Cell::Value(4)),
-                (3 * S, Cell::Value(8)),
-            ];
-            assert_eq!(seen.collect::<Vec<_>>(), expected, "{odd}");
+            assert_eq!(seen.collect::<Vec<_>>(), AFTER_A_GAP, "{odd}");
         }
     }
 
@@ -476,14 +478,7 @@ mod tests {
             (span(2), vec![eth0(), eth1()]),
         ]);
         let seen = looks.iter().filter_map(|look| Some((look.at_ns, packets(look, "eth0")?)));
-        let expected = [
-            (0, Cell::Value(0)),
-            (S, Cell::Value(4)),
-            (S + S / 2, Cell::Unmeasured),
-            (2 * S, Cell::Value(4)),
-            (3 * S, Cell::Value(8)),
-        ];
-        assert_eq!(seen.collect::<Vec<_>>(), expected);
+        assert_eq!(seen.collect::<Vec<_>>(), AFTER_A_GAP);
     }
 
     #[test]

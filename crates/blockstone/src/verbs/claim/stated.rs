@@ -58,15 +58,15 @@ pub struct Ratio {
 named! {
     /// Form in which a ratio is stated.
     RatioForm {
-        /// One is so many times the other.
+        /// A multiple: `18x`.
         Times = "times",
-        /// One is so many percent of the other.
+        /// A percentage of the other value: `75 % of`.
         Share = "% of it",
-        /// One is so many percent above the other.
+        /// The excess over the other value: `70 % more`.
         More = "% more",
-        /// One is so many percent below the other.
+        /// The shortfall from the other value: `75 % less`.
         Less = "% less",
-        /// Percent, of which it is not said what they are.
+        /// A percentage that may be any of these.
         Percent = "%",
     }
 }

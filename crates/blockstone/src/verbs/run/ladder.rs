@@ -41,10 +41,6 @@ pub fn run(args: &RunArgs, most: u32, context: &verb::Context) -> Result<Exit> {
         ));
     }
     args.instance.password.read_for([args.instance.target.as_str()])?;
-    let dir = recordings::new_dir("ladder", args.out.as_deref(), &global.runs_dir, &[])?;
-    blockstone_record::create_dir(&dir.path)?;
-    let _lock = blockstone_record::lock_grid(&dir.path)?;
-    let interrupt = Interrupt::install().context("install signal handlers")?;
     let axis = Axis { name: SESSIONS.to_owned(), values: Vec::new() };
     let mut plan = Plan {
         schema: GRID_SCHEMA.to_owned(),
@@ -52,9 +48,18 @@ pub fn run(args: &RunArgs, most: u32, context: &verb::Context) -> Result<Exit> {
         cells: Vec::new(),
         is_ladder: true,
     };
-    for (at, rung) in (1..).zip(rungs) {
+    let cell = |rung: &u32| matrix::with(&args, &plan.axes, &[rung.to_string()]);
+    let cells: Vec<RunArgs> = rungs.iter().map(cell).collect::<Result<_>>()?;
+    // All rungs are checked before the first one runs: the last may need too much memory.
+    for cell in &cells {
+        blockstone_run::prepare(&super::settings(cell, global, printer)?)?;
+    }
+    let dir = recordings::new_dir("ladder", args.out.as_deref(), &global.runs_dir, &[])?;
+    blockstone_record::create_dir(&dir.path)?;
+    let _lock = blockstone_record::lock_grid(&dir.path)?;
+    let interrupt = Interrupt::install().context("install signal handlers")?;
+    for (at, (rung, cell)) in (1..).zip(rungs.iter().zip(&cells)) {
         let value = rung.to_string();
-        let cell = matrix::with(&args, &plan.axes, std::slice::from_ref(&value))?;
         let name = format!("{at:02}-{value}");
         plan.axes[0].values.push(value.clone());
         plan.cells.push(PlannedCell {
@@ -64,7 +69,7 @@ pub fn run(args: &RunArgs, most: u32, context: &verb::Context) -> Result<Exit> {
         });
         matrix::write_plan(&plan, &dir.path)?;
         printer.note(&format!("{rung} sessions, of {most} at most"));
-        let report = matrix::one(&cell, seed, dir.path.join(name), interrupt.clone(), context)?;
+        let report = matrix::one(cell, seed, dir.path.join(name), interrupt.clone(), context)?;
         if interrupt.signal().is_some() {
             matrix::show(&dir.path, context)?;
             return Ok(Exit::Interrupted);
@@ -94,7 +99,7 @@ fn check(args: &RunArgs, context: &verb::Context) -> Result<()> {
     Ok(())
 }
 
-/// Returns numbers of sessions: those of one on each schema, doubled up to the most.
+/// Returns the numbers of sessions to try: one on each schema, then twice as many each time.
 fn rungs(schemas: u32, most: u32) -> impl Iterator<Item = u32> {
     let doubled = std::iter::successors(Some(schemas.max(1)), |rung| rung.checked_mul(2));
     doubled.take_while(move |rung| *rung <= most)

@@ -29,7 +29,7 @@ pub fn find<S: SubsetSource>(
     }
     let mut all = null::adding(source.catalogue(), plan, &settings.nulled);
     if settings.stratified || settings.cap.is_some() {
-        // Other seeds would be chosen without a key, so there is no bound.
+        // Without the key, different seeds would be drawn, so the saving has no bound.
         for adding in all.iter_mut().filter(|adding| !matches!(adding.saved, Saved::Not(_))) {
             adding.saved = Saved::Unknown;
         }

@@ -73,8 +73,8 @@ impl Judged {
         self.limits.iter().filter(|limit| limit.is_ceiling())
     }
 
-    /// Whether a limit to what an operation may take is not kept. More sessions mend a rate that is
-    /// too low, but not this.
+    /// Whether an operation takes longer than a limit allows. More sessions can raise a rate that is
+    /// too low, but cannot shorten an operation.
     fn is_beyond(&self) -> bool {
         is_beyond(&self.limits)
     }
@@ -97,7 +97,7 @@ impl Judged {
     }
 }
 
-/// Whether one of the limits to what an operation may take is not kept.
+/// Whether an operation takes longer than one of the limits allows.
 pub fn is_beyond(limits: &[Expected]) -> bool {
     limits.iter().any(|it| it.is_ceiling() && it.outcome == Outcome::Fail)
 }
@@ -141,8 +141,8 @@ fn worse((one, other): (Expected, Expected)) -> Expected {
     if other.outcome > one.outcome { other } else { one }
 }
 
-/// Returns the report with the outcome of the limits: for a grid, of all its runs; for a ladder, of
-/// the rung that carries most within them.
+/// Adds the outcome of the limits to the report: over all runs of a grid, or on the best rung of a
+/// ladder.
 pub fn show(mut report: Report, plan: &Plan, grid: &Grid, judged: &[Judged]) -> Report {
     let Some(first) = judged.iter().find(|it| !it.limits.is_empty() || it.purpose.is_some()) else {
         return report;
@@ -191,8 +191,8 @@ fn of_all(names: &[String], judged: &[Judged], limits: &[Expected]) -> Vec<Expec
     worst.collect()
 }
 
-/// Says in the report how far up the ladder the limits are kept, and returns them as they are
-/// there, or on the lowest rung if they are kept on none.
+/// Adds to the report how far up the ladder the limits hold. Returns the limits as decided on the
+/// best rung, or on the lowest one if they hold on none.
 fn climbed(report: &mut Report, plan: &Plan, grid: &Grid, judged: &[Judged]) -> Vec<Expected> {
     let sessions = |at: usize| plan.cells[at].values.last().map_or("", String::as_str);
     let fails = judged.iter().position(Judged::is_beyond);
