@@ -73,8 +73,8 @@ impl Judged {
         self.limits.iter().filter(|limit| limit.is_ceiling())
     }
 
-    /// Whether an operation takes longer than a limit allows. More sessions can raise a rate that is
-    /// too low, but cannot shorten an operation.
+    /// Whether an operation takes longer than a limit allows. More sessions can raise a rate that
+    /// is too low, but cannot shorten an operation.
     fn is_beyond(&self) -> bool {
         is_beyond(&self.limits)
     }
