@@ -475,8 +475,13 @@ impl ImportedFile {
         part.origin = read.map_err(|failure| part.failed(failure))?;
         part.contents = contents;
         if part.contents.instants < 2 {
-            let what = "the file ends before its first interval is complete".to_owned();
-            return Err(part.failed(Failure::Damage { line: text.number().max(1), what }));
+            let what = if text.is_cut() {
+                "the file ends before its first interval is complete"
+            } else {
+                "it has one report at most, and an interval lies between two"
+            };
+            let line = text.number().max(1);
+            return Err(part.failed(Failure::Damage { line, what: what.to_owned() }));
         }
         Ok(part)
     }

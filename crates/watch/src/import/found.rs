@@ -144,10 +144,28 @@ pub fn unknown(path: &Path, head: &str) -> ImportError {
         let hint = error.hint().map(Cow::into_owned).unwrap_or_default();
         return ImportError::Load { path: path.to_owned(), what: error.to_string(), hint };
     }
+    if let Some(width) = times_before(head) {
+        let what = "a time stands before each of its lines".to_owned();
+        let hint = format!("cut -c{}- FILE removes the times", width + 1);
+        return ImportError::Load { path: path.to_owned(), what, hint };
+    }
     match unread::kind_of(head) {
         Some(kind) => ImportError::Kind { path: path.to_owned(), kind },
         None => foreign(path, "its format is unknown"),
     }
+}
+
+/// Returns the width of the times that ts(1) or a script put before each line of what would be
+/// read without them.
+fn times_before(head: &str) -> Option<usize> {
+    let first = head.lines().find(|line| !line.trim().is_empty())?;
+    let has_clock = |text: &str| text.split(' ').any(|word| word.split(':').count() == 3);
+    let ends = first.match_indices(' ').map(|(at, _)| at + 1).take(5);
+    ends.filter(|width| has_clock(&first[..*width])).find(|width| {
+        let without: String =
+            head.lines().flat_map(|line| [line.get(*width..).unwrap_or_default(), "\n"]).collect();
+        ALL.iter().any(|format| (format.recognises)(&without))
+    })
 }
 
 /// Returns why a report of a database is not read, if it is a known one.

@@ -326,3 +326,32 @@ fn totals_of_groups_are_not_devices() {
     assert_eq!(whole.disks(), ["sda", "sdb"]);
     assert!(whole.objects("block").contains(&"group disks"));
 }
+
+#[test]
+fn reports_that_all_cover_the_time_since_boot_are_refused_for_that_reason() {
+    let table = format!("{CPU}{LONG}{}\n", row("sda"));
+    let one = format!("{TITLE}{table}");
+    let reason = ["one report", "the first covers the time since boot", "iostat -x -t 1"];
+    refused("one.txt", one.as_bytes(), &reason);
+    let run = format!("{one}{}\n", "*".repeat(64));
+    refused("cron.txt", run.repeat(5).as_bytes(), &reason);
+    let date = "Fri Nov 20 12:38:33 EST 2026\n";
+    refused("dated.txt", format!("{date}{run}").repeat(5).as_bytes(), &reason);
+    refused("date-first.txt", format!("{date}{one}").as_bytes(), &reason);
+    let cut = format!("{one}{}", &one[..one.len() - 4]);
+    refused("cut.txt", cut.as_bytes(), &["before its first interval"]);
+    let (history, _) = read(&format!("{one}{table}"));
+    let moved = |of| intervals(&history)[0].moved("block", "sda", of).unwrap();
+    near(moved("read_ios") / moved("write_ios"), 2.0, 1e-9, "reads for each write");
+}
+
+#[test]
+fn a_time_before_each_line_is_named_with_the_command_that_removes_it() {
+    let text = format!("{TITLE}{CPU}{LONG}{}\n{CPU}{LONG}{}\n", row("sda"), row("sda"));
+    for time in ["2026-11-20 12:38:33 ", "Nov 20 12:38:33 ", "[2026-11-20T12:38:33] "] {
+        let stamped: String = text.lines().flat_map(|line| [time, line, "\n"]).collect();
+        let hint = format!("cut -c{}- FILE", time.len() + 1);
+        refused("ts.txt", stamped.as_bytes(), &["a time stands before each", &hint]);
+    }
+    read(&text);
+}

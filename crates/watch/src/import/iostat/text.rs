@@ -18,7 +18,7 @@ const PROCESSORS: &str = "avg-cpu:";
 const DEVICE: &str = "Device";
 /// Words that only a heading of devices contains.
 const RATES: [&str; 2] = ["tps", "r/s"];
-const ONE_REPORT: &str = "below each `zzz` line is one report: iostat's first report covers the \
+const ONE_REPORT: &str = "it has one report of each iostat that ran, and the first covers the \
                           time since boot";
 
 pub fn recognises(head: &str) -> bool {
@@ -138,6 +138,8 @@ struct Reader<'a, 's> {
     run_ns: Option<u64>,
     reports_of_run: u64,
     runs: u64,
+    /// Title lines: each iostat prints one.
+    titles: u64,
     is_untimed: bool,
     reports: u64,
     /// For a second look at the file.
@@ -176,6 +178,7 @@ impl<'a, 's> Reader<'a, 's> {
             run_ns: None,
             reports_of_run: 0,
             runs: 0,
+            titles: 0,
             is_untimed: false,
             reports: 0,
             again: Some(again),
@@ -213,6 +216,7 @@ impl<'a, 's> Reader<'a, 's> {
         if is_title(line) {
             // Another iostat appended to the same file.
             self.finish()?;
+            self.titles += 1;
             self.intervals.begin();
             self.reports_of_run = 0;
             let day = stamp::day(sysstat::date_of(line), Some(self.order));
@@ -431,14 +435,14 @@ impl<'a, 's> Reader<'a, 's> {
                 notes.push(format!("{note} {line} was skipped"));
             }
         }
+        if notes.is_empty() && (1..=self.runs.max(self.titles).max(1)).contains(&self.reports) {
+            return Err(Failure::Damage { line: lines, what: ONE_REPORT.to_owned() });
+        }
         // A line before most reports that is no known time is an unknown one.
         if let Some((line, time)) =
             self.odd_time.take().filter(|_| self.odd_times * 2 > self.reports)
         {
             return Err(Failure::Damage { line, what: super::unknown_time(&time) });
-        }
-        if self.is_untimed && self.runs > 1 && self.reports <= self.runs {
-            return Err(Failure::Damage { line: lines, what: ONE_REPORT.to_owned() });
         }
         if self.is_untimed && (self.every_ns.is_none() || self.run_ns.is_none()) {
             notes.push(stamp::NO_TIMES.to_owned());
