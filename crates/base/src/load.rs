@@ -98,6 +98,10 @@ pub struct LoadSpec {
     pub offset_bytes: u64,
     /// Way in which commits are made durable, for [`Op::Commit`].
     pub sync: Option<SyncMethod>,
+    /// Whether the latency of a commit is that of the flush alone, as etcd and fio state it, and
+    /// not also that of the write before it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flush_alone: bool,
     /// Whether the page cache is bypassed (`O_DIRECT`).
     pub direct: bool,
     /// Rule for the start of operations.

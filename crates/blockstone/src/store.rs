@@ -178,7 +178,9 @@ fn written(limit: &Limit) -> String {
 /// Returns the operations of a stream, and its file, in two cells.
 fn described(stream: &Stream) -> String {
     let size = size(stream.block);
-    let flush = stream.sync.map_or(String::new(), |sync| format!(", each with {}", sync.name()));
+    let timed = if stream.flush_alone { ", which alone is timed" } else { "" };
+    let flush =
+        stream.sync.map_or(String::new(), |sync| format!(", each with {}{timed}", sync.name()));
     let (what, file) = match (stream.op, stream.reserved) {
         (Op::Commit, Some(reserved)) => {
             ("writes", format!("a new one with {reserved} reserved, through the page cache"))

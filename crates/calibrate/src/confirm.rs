@@ -159,6 +159,7 @@ mod tests {
                 span_bytes: 1 << 30,
                 offset_bytes: 0,
                 sync: None,
+                flush_alone: false,
                 direct: true,
                 pacing: Pacing::Closed,
                 seed: 1,

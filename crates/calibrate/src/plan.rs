@@ -183,6 +183,7 @@ pub fn layout(settings: &Settings, span: Bytes, direct: bool, uring: bool) -> Lo
         span_bytes: span.get(),
         offset_bytes: 0,
         sync: None,
+        flush_alone: false,
         direct,
         pacing: Pacing::Closed,
         seed: settings.seed,
@@ -269,6 +270,7 @@ impl Planner<'_> {
             span_bytes: self.facts.span.get(),
             offset_bytes: self.facts.offset.get(),
             sync: None,
+            flush_alone: false,
             direct: self.facts.direct,
             pacing: Pacing::Closed,
             seed: self.settings.seed,
@@ -352,7 +354,6 @@ impl Planner<'_> {
         let label = format!("commit/{method_name}/{kind}/{}/x{committers}", short_size(bytes));
         let load = LoadSpec {
             op: Op::Commit,
-            read_pct: None,
             access,
             block_bytes: bytes,
             sync: Some(method),

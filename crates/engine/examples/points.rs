@@ -42,6 +42,7 @@ fn main() -> Result<(), Failure> {
         span_bytes,
         offset_bytes: 0,
         sync: None,
+        flush_alone: false,
         direct: true,
         pacing: Pacing::Closed,
         seed: 1,

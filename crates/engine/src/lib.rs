@@ -23,6 +23,7 @@
 //!     span_bytes: 1 << 20,
 //!     offset_bytes: 0,
 //!     sync: None,
+//!     flush_alone: false,
 //!     direct: true,
 //!     pacing: Pacing::Closed,
 //!     seed: 1,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use blockstone_base::load::{Access, LoadSpec, Op, Pacing};
+use blockstone_base::load::{Access, LoadSpec, Op, Pacing, SyncMethod};
 
 use crate::content::{Content, NoContent};
 use crate::engine::{EngineError, Medium};
@@ -79,9 +79,13 @@ impl Load {
                 "set the sync method for commits only",
             ),
             (
+                spec.flush_alone && !has_flush_alone(spec),
+                "a flush is timed alone only where it follows a write, in a closed loop",
+                "use fdatasync or fsync, and no rate",
+            ),
+            (
                 (spec.op == Op::Mixed) != spec.read_pct.is_some_and(|pct| (1..100).contains(&pct)),
-                "mixed operations need a share of reads between 1 and 99, and nothing else may \
-                 have one",
+                "mixed operations need a share of reads of 1 to 99, nothing else may have one",
                 "set the share of reads for mixed operations only",
             ),
             (
@@ -122,4 +126,11 @@ impl Load {
             }),
         }
     }
+}
+
+/// Whether a flush follows each write, and no commit waits for an intended time: that wait would
+/// be lost.
+fn has_flush_alone(spec: &LoadSpec) -> bool {
+    let is_apart = matches!(spec.sync, Some(SyncMethod::Fdatasync | SyncMethod::Fsync));
+    is_apart && spec.pacing == Pacing::Closed
 }

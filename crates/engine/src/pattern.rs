@@ -141,6 +141,7 @@ mod tests {
             span_bytes: 512 * blocks,
             offset_bytes: 0,
             sync: None,
+            flush_alone: false,
             direct: true,
             pacing: Pacing::Closed,
             seed: 4,

@@ -320,7 +320,12 @@ impl<'a, E: Engine> Loop<'a, E> {
             return Ok(());
         }
         if let (Some(op), false) = (self.operations.then, flight.syncing) {
-            self.flights[slot].syncing = true;
+            let syncing = &mut self.flights[slot];
+            syncing.syncing = true;
+            if self.load.spec.flush_alone {
+                syncing.due_ns = completion.completed_ns;
+                syncing.submitted_ns = completion.completed_ns;
+            }
             let offset_bytes = flight.offset_bytes;
             return self.engine.submit(Request { op, offset_bytes, len_bytes: 0, slot });
         }

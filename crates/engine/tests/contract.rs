@@ -54,6 +54,7 @@ fn spec(entry: &Entry, op: Op, access: Access, workers: u32) -> LoadSpec {
         span_bytes: SPAN,
         offset_bytes: 0,
         sync: None,
+        flush_alone: false,
         direct: false,
         pacing: Pacing::Closed,
         seed: 7,
@@ -279,6 +280,10 @@ fn contradictions_are_refused_before_anything_runs() {
     refused(LoadSpec { depth_per_worker: 2, ..base.clone() }, Length::Endless);
     refused(LoadSpec { span_bytes: 4096, ..base.clone() }, Length::Endless);
     refused(LoadSpec { op: Op::Commit, ..base.clone() }, Length::Endless);
+    let flush = LoadSpec { op: Op::Commit, flush_alone: true, ..base.clone() };
+    refused(LoadSpec { sync: Some(SyncMethod::Dsync), ..flush.clone() }, Length::Endless);
+    let pacing = Pacing::Open { rate_per_s: 10.0, poisson: true };
+    refused(LoadSpec { sync: Some(SyncMethod::Fsync), pacing, ..flush }, Length::Endless);
     refused(LoadSpec { access: Access::Append, ..base.clone() }, Length::Endless);
     refused(LoadSpec { op: Op::Mixed, ..base.clone() }, Length::Endless);
     refused(LoadSpec { read_pct: Some(70), ..base.clone() }, Length::Endless);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use blockstone_base::LatencyHistogram;
 use blockstone_base::dist::Distribution;
-use blockstone_base::load::{Access, LoadSpec, Op, Pacing};
+use blockstone_base::load::{Access, LoadSpec, Op, Pacing, SyncMethod};
 use blockstone_engine::sim::{Faults, Sim};
 use blockstone_engine::stamp::{Expected, check, seal};
 use blockstone_engine::{
@@ -30,6 +30,7 @@ fn spec(workers: u32, depth_per_worker: u32, pacing: Pacing) -> LoadSpec {
         span_bytes: SPAN,
         offset_bytes: 0,
         sync: None,
+        flush_alone: false,
         direct: true,
         pacing,
         seed: 5,
@@ -67,6 +68,18 @@ fn more_in_flight_than_the_disk_serves_waits_in_line() {
     // Sixteen in flight on four servers: Little's law.
     let deep = run(spec(4, 4, Pacing::Closed), disk(), 4000);
     assert!((395_000..=400_000).contains(&mean(&deep)), "{} ns", mean(&deep));
+}
+
+#[test]
+fn a_flush_timed_alone_leaves_out_the_write_before_it() {
+    let mean_ns = |flush_alone| {
+        let sync = Some(SyncMethod::Fdatasync);
+        let spec = LoadSpec { op: Op::Commit, sync, flush_alone, ..spec(1, 1, Pacing::Closed) };
+        let totals = run(spec, SimSpec::new(SPAN, 1), 50).totals;
+        assert_eq!(totals.latency_ns_sum, totals.service_ns_sum);
+        totals.latency_ns_sum / totals.completed_ops
+    };
+    assert_eq!((mean_ns(false), mean_ns(true)), (600_000, 500_000));
 }
 
 #[test]

@@ -209,6 +209,7 @@ impl Plan {
                 span_bytes: self.bytes(spec.options.block_bytes).get(),
                 offset_bytes: 0,
                 sync: None,
+                flush_alone: false,
                 direct: spec.options.io != Some(Io::Buffered) && self.direct.is_some(),
                 pacing: Pacing::Closed,
                 seed: self.seed,

@@ -54,6 +54,9 @@ pub struct Stream {
     /// How commits are made durable. They go through the page cache, everything else past it.
     #[serde(default, deserialize_with = "sync")]
     pub sync: Option<SyncMethod>,
+    /// Whether the flush alone is timed, without the write before it.
+    #[serde(default)]
+    pub flush_alone: bool,
     /// Space that the file has before it is written to; without it, the file grows.
     #[serde(default, deserialize_with = "some_size")]
     pub reserved: Option<Bytes>,

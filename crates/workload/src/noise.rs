@@ -157,6 +157,7 @@ impl NoiseSpec {
             span_bytes: u64::from(writers) * self.area.get(),
             offset_bytes: 0,
             sync: durable.then_some(SyncMethod::Dsync),
+            flush_alone: false,
             direct: self.is_direct(),
             pacing: Pacing::Closed,
             seed: self.seed,

@@ -33,6 +33,7 @@ impl Planner<'_> {
             access: stream.access(),
             block_bytes: stream.block.get(),
             sync: stream.sync,
+            flush_alone: stream.flush_alone,
             direct: self.facts.direct && !is_commit,
             span_bytes: if is_commit { grows } else { self.facts.span.get() },
             seed: seed_of(self.settings.seed, &label, 0),

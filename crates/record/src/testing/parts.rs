@@ -199,6 +199,7 @@ pub fn load(op: Op) -> LoadSpec {
         span_bytes: FILE_BYTES,
         offset_bytes: 0,
         sync: (op == Op::Commit).then_some(SyncMethod::Dsync),
+        flush_alone: false,
         direct: true,
         pacing: Pacing::Closed,
         seed: 42,
