@@ -2,6 +2,8 @@
 
 mod markdown;
 
+use std::cmp::Reverse;
+use std::fmt::Write as _;
 use std::io::Read as _;
 
 use anyhow::Result;
@@ -25,6 +27,8 @@ pub struct Document {
 const OF_SECTIONS: [&str; 2] = ["verdicts", "stores"];
 /// The page with a row for each term.
 const GLOSSARY: &str = "glossary";
+/// How many pages and rows are listed that only mention a word.
+const MENTIONS_MAX: usize = 5;
 
 /// All pages, by name; build.rs lists them.
 pub const ALL: &[Document] = include!(concat!(env!("OUT_DIR"), "/documents.rs"));
@@ -64,6 +68,43 @@ pub fn about(word: &str) -> Result<Option<String>> {
     Ok((!found.is_empty()).then(|| found.join("\n")))
 }
 
+/// Returns the rows of the glossary with this word in them, and the pages that have it most often,
+/// as Markdown. `None` if no page has it.
+pub fn mentions(word: &str) -> Result<Option<String>> {
+    let word = word.to_lowercase();
+    let is_part = |c: char| c.is_alphanumeric();
+    let is_whole = |text: &str, at: usize| {
+        !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part)
+    };
+    let count =
+        |text: &str| text.match_indices(&word).filter(|(at, _)| is_whole(text, *at)).count();
+    let (mut pages, mut rows) = (Vec::new(), String::new());
+    for page in ALL {
+        let text = page.text()?;
+        match count(&text.to_lowercase()) {
+            0 => {}
+            times => pages.push((times, page)),
+        }
+        if page.name == GLOSSARY {
+            let with_word = |line: &&str| count(&line.to_lowercase()) > 0;
+            rows.extend(text.lines().filter(with_word).filter_map(item).take(MENTIONS_MAX));
+        }
+    }
+    if pages.is_empty() {
+        return Ok(None);
+    }
+    pages.sort_by_key(|(times, page)| (!page.name.contains(&word), Reverse(*times), page.name));
+    let mut found = format!("No page is about `{word}`. It stands most often in:\n\n");
+    for (times, page) in pages.iter().take(MENTIONS_MAX) {
+        let (name, title) = (page.name, page.title);
+        let _ = writeln!(found, "- `blockstone help {name}.md`: {times} ×, {title}");
+    }
+    if !rows.is_empty() {
+        let _ = write!(found, "\nIn {GLOSSARY}.md:\n\n{rows}");
+    }
+    Ok(Some(found))
+}
+
 /// Returns the names of all sections that [`about`] finds.
 pub fn sections_of_pages() -> Vec<String> {
     let pages = OF_SECTIONS.into_iter().filter_map(find);
@@ -79,11 +120,18 @@ fn sections(page: &str) -> impl Iterator<Item = (&str, &str)> {
 /// Returns a row of the glossary as an item of a list, if the row is about this term or name.
 fn term(line: &str, wanted: &str) -> Option<String> {
     let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-    let [terms, names, unit, meaning] = cells[..] else { return None };
+    let [terms, names, unit, _] = cells[..] else { return None };
     let is_wanted = |word: &str| word.trim_matches('`').to_lowercase() == wanted;
-    if !terms.split(", ").chain(names.split(", ")).any(is_wanted) {
+    if ![terms, names, unit].iter().flat_map(|cell| cell.split(", ")).any(is_wanted) {
         return None;
     }
+    item(line)
+}
+
+/// Returns a row of the glossary as an item of a list.
+fn item(line: &str) -> Option<String> {
+    let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+    let [terms, names, unit, meaning] = cells[..] else { return None };
     let aside: Vec<&str> =
         [names, unit].into_iter().filter(|it| !matches!(*it, "" | "–")).collect();
     let aside = if aside.is_empty() { String::new() } else { format!(" ({})", aside.join("; ")) };

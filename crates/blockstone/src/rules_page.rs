@@ -46,8 +46,13 @@ const INTRODUCTION: &str = "\
 
 A recording is judged by every rule that applies to the verb that made it. A verdict is *pass* (the
 evidence was there and shows nothing wrong), *fail* (it shows the fault) or *inconclusive* (the
-evidence was missing or does not decide; never counted as a pass). On a terminal, several that are
-inconclusive share one line; `--verbose`, `--json` and the page have the evidence of each.
+evidence was missing or does not decide; never counted as a pass). On a terminal the marks are `✓`
+for a pass, `!` and `✗` for a fault that warns or condemns, and `?` for inconclusive. Several that
+are inconclusive share one line; `--verbose`, `--json` and the page have the evidence of each.
+
+Some are inconclusive in every run: a virtual machine hides its disks from a few rules, and others
+need a longer run. They condemn nothing and do not change the exit code of `run`, `calibrate` or
+`watch`. In `check`, a question that stays without an answer ends with exit code 3.
 
 A rule that **condemns** strikes through the figures it concerns, and the command ends with exit
 code 3: they do not describe the storage. A rule that **warns** lets them stand with the warning

@@ -103,7 +103,7 @@ and judged by its limits. The store itself is not needed and not used.
 
 ```sh
 blockstone run --for postgresql /data
-blockstone run --for etcd /var/lib/etcd
+blockstone run --for etcd /mnt/new
 blockstone calibrate --for sap-hana --full /hana
 ```
 

@@ -36,8 +36,8 @@ pub const VERB: Verb = Verb {
     ..Verb::PLAIN
 };
 
-/// A verb takes precedence over a document of the same name, and that over a word in them; with
-/// `docs/` or `.md` it is the document.
+/// A verb takes precedence over a document of the same name, and that over a word that a page is
+/// about, or that pages only have; with `docs/` or `.md` it is the document.
 fn run(topic: &[String], context: &Context) -> Result<Exit> {
     let names_file = matches!(topic, [file] if documents::is_file(file));
     if !names_file && cli::has_command(topic) {
@@ -49,6 +49,8 @@ fn run(topic: &[String], context: &Context) -> Result<Exit> {
     } else if let Some(document) = documents::find(&topic) {
         print(&document.text()?, context.printer)?;
     } else if let Some(text) = documents::about(&topic)? {
+        print(&text, context.printer)?;
+    } else if let Some(text) = documents::mentions(&topic)?.filter(|_| !names_file) {
         print(&text, context.printer)?;
     } else {
         bail!(unknown(&topic));
@@ -104,5 +106,16 @@ mod tests {
         assert!(hint("memory-tset").starts_with("did you mean `memory-test`?"));
         assert!(hint("verdict.md").starts_with("did you mean `verdicts.md`?"));
         assert!(hint("weather").starts_with("blockstone help topics"));
+    }
+
+    #[test]
+    fn a_word_without_an_entry_leads_to_the_pages_that_have_it() {
+        let found = documents::mentions("iostat").unwrap().unwrap();
+        assert!(found.contains("- `blockstone help import.md`: "), "{found}");
+        let exit = documents::mentions("exit").unwrap().unwrap();
+        assert!(exit.lines().nth(2).unwrap().contains("exit-codes.md"), "{exit}");
+        assert!(documents::mentions("struck").unwrap().unwrap().contains("- **condemned, struck"));
+        assert!(documents::about("inconclusive").unwrap().unwrap().contains("- **outcome**"));
+        assert_eq!(documents::mentions("ostat").unwrap(), None, "a part of a word is none");
     }
 }

@@ -27,7 +27,7 @@ Examples:
   blockstone run --profile bulk-write /data       tables made of rows (CTAS)
   blockstone run --profile scan --multiblock 4,8,16,128 --parallel 1,16 /data
   blockstone run --noise redo:2 /data             without, then with two writers
-  blockstone run --for etcd /var/lib/etcd         the same for another store
+  blockstone run --for etcd /mnt/new              the same for another store
   blockstone run --rate 500 --json . | jq .figures.read_iops.value")]
 pub struct RunArgs {
     /// Directories, block devices, or files that --keep left [default: .]
