@@ -68,7 +68,7 @@ pub fn about(word: &str) -> Result<Option<String>> {
     Ok((!found.is_empty()).then(|| found.join("\n")))
 }
 
-/// Returns the rows of the glossary with this word in them, and the pages that have it most often,
+/// Returns the rows of the glossary with this word in them, and the pages that mention it,
 /// as Markdown. `None` if no page has it.
 pub fn mentions(word: &str) -> Result<Option<String>> {
     let word = word.to_lowercase();
@@ -90,11 +90,11 @@ pub fn mentions(word: &str) -> Result<Option<String>> {
             rows.extend(text.lines().filter(with_word).filter_map(item).take(MENTIONS_MAX));
         }
     }
-    if pages.is_empty() {
+    if word.is_empty() || pages.is_empty() {
         return Ok(None);
     }
     pages.sort_by_key(|(times, page)| (!page.name.contains(&word), Reverse(*times), page.name));
-    let mut found = format!("No page is about `{word}`. It stands most often in:\n\n");
+    let mut found = format!("No page is about `{word}`. These mention it:\n\n");
     for (times, page) in pages.iter().take(MENTIONS_MAX) {
         let (name, title) = (page.name, page.title);
         let _ = writeln!(found, "- `blockstone help {name}.md`: {times} ×, {title}");

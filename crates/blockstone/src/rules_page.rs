@@ -50,7 +50,7 @@ evidence was missing or does not decide; never counted as a pass). On a terminal
 for a pass, `!` and `✗` for a fault that warns or condemns, and `?` for inconclusive. Several that
 are inconclusive share one line; `--verbose`, `--json` and the page have the evidence of each.
 
-Some are inconclusive in every run: a virtual machine hides its disks from a few rules, and others
+Some are inconclusive in most runs: a virtual machine hides its disks from a few rules, and others
 need a longer run. They condemn nothing and do not change the exit code of `run`, `calibrate` or
 `watch`. In `check`, a question that stays without an answer ends with exit code 3.
 

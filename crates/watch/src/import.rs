@@ -478,7 +478,7 @@ impl ImportedFile {
             let what = if text.is_cut() {
                 "the file ends before its first interval is complete"
             } else {
-                "it has one report at most, and an interval lies between two"
+                "it has at most one report, and an interval needs two"
             };
             let line = text.number().max(1);
             return Err(part.failed(Failure::Damage { line, what: what.to_owned() }));

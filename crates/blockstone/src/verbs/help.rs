@@ -37,7 +37,7 @@ pub const VERB: Verb = Verb {
 };
 
 /// A verb takes precedence over a document of the same name, and that over a word that a page is
-/// about, or that pages only have; with `docs/` or `.md` it is the document.
+/// about, or only mentions; with `docs/` or `.md` it is the document.
 fn run(topic: &[String], context: &Context) -> Result<Exit> {
     let names_file = matches!(topic, [file] if documents::is_file(file));
     if !names_file && cli::has_command(topic) {
@@ -116,6 +116,7 @@ mod tests {
         assert!(exit.lines().nth(2).unwrap().contains("exit-codes.md"), "{exit}");
         assert!(documents::mentions("struck").unwrap().unwrap().contains("- **condemned, struck"));
         assert!(documents::about("inconclusive").unwrap().unwrap().contains("- **outcome**"));
+        assert_eq!(documents::mentions("").unwrap(), None);
         assert_eq!(documents::mentions("ostat").unwrap(), None, "a part of a word is none");
     }
 }

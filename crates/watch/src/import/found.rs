@@ -145,7 +145,7 @@ pub fn unknown(path: &Path, head: &str) -> ImportError {
         return ImportError::Load { path: path.to_owned(), what: error.to_string(), hint };
     }
     if let Some(width) = times_before(head) {
-        let what = "a time stands before each of its lines".to_owned();
+        let what = "each line begins with a time".to_owned();
         let hint = format!("cut -c{}- FILE removes the times", width + 1);
         return ImportError::Load { path: path.to_owned(), what, hint };
     }

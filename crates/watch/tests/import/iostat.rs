@@ -331,7 +331,7 @@ fn totals_of_groups_are_not_devices() {
 fn reports_that_all_cover_the_time_since_boot_are_refused_for_that_reason() {
     let table = format!("{CPU}{LONG}{}\n", row("sda"));
     let one = format!("{TITLE}{table}");
-    let reason = ["one report", "the first covers the time since boot", "iostat -x -t 1"];
+    let reason = ["one report", "covers the time since boot", "iostat -x -t 1"];
     refused("one.txt", one.as_bytes(), &reason);
     let run = format!("{one}{}\n", "*".repeat(64));
     refused("cron.txt", run.repeat(5).as_bytes(), &reason);
@@ -351,7 +351,7 @@ fn a_time_before_each_line_is_named_with_the_command_that_removes_it() {
     for time in ["2026-11-20 12:38:33 ", "Nov 20 12:38:33 ", "[2026-11-20T12:38:33] "] {
         let stamped: String = text.lines().flat_map(|line| [time, line, "\n"]).collect();
         let hint = format!("cut -c{}- FILE", time.len() + 1);
-        refused("ts.txt", stamped.as_bytes(), &["a time stands before each", &hint]);
+        refused("ts.txt", stamped.as_bytes(), &["each line begins with a time", &hint]);
     }
     read(&text);
 }

@@ -18,8 +18,8 @@ const PROCESSORS: &str = "avg-cpu:";
 const DEVICE: &str = "Device";
 /// Words that only a heading of devices contains.
 const RATES: [&str; 2] = ["tps", "r/s"];
-const ONE_REPORT: &str = "it has one report of each iostat that ran, and the first covers the \
-                          time since boot";
+const ONE_REPORT: &str = "it has only one report from each run of iostat, and the first report \
+                          of a run covers the time since boot";
 
 pub fn recognises(head: &str) -> bool {
     head.lines().any(|line| {
