@@ -24,6 +24,7 @@ pub struct Layout {
 pub const ALL: &[&Layout] = &[
     &awr::HTML,
     &global::HTML,
+    &awr::MARKDOWN,
     &awr::TEXT,
     &global::TEXT,
     &statspack::TEXT,
@@ -181,7 +182,7 @@ fn only<'a>(text: &'a str, firsts: &[&str]) -> Result<&'a str, ImportError> {
     let mut starts = Vec::new();
     let mut at = 0;
     for line in text.split_inclusive('\n') {
-        let bare = line.trim_start();
+        let bare = line.trim_start_matches(|it: char| it.is_whitespace() || "#*".contains(it));
         if firsts.iter().any(|first| sections::begins(bare, first)) {
             starts.push(at);
         }

@@ -22,6 +22,7 @@
 
 mod html;
 mod layout;
+mod markdown;
 mod number;
 mod report;
 mod series;

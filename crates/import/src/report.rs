@@ -9,6 +9,7 @@ use blockstone_base::database::LOAD;
 pub enum Kind {
     AwrText,
     AwrHtml,
+    AwrMarkdown,
     /// Report of all instances of a cluster.
     AwrGlobalHtml,
     AwrGlobalText,
@@ -21,9 +22,11 @@ impl Kind {
     /// Returns the tool that created it, as named in a recording.
     pub fn tool(self) -> &'static str {
         match self {
-            Self::AwrText | Self::AwrHtml | Self::AwrGlobalHtml | Self::AwrGlobalText => {
-                "oracle-awr"
-            }
+            Self::AwrText
+            | Self::AwrHtml
+            | Self::AwrMarkdown
+            | Self::AwrGlobalHtml
+            | Self::AwrGlobalText => "oracle-awr",
             Self::Statspack => "oracle-statspack",
             Self::AwrMiner => "awr-miner",
             Self::Csv => "csv",
@@ -33,7 +36,7 @@ impl Kind {
     /// Returns its name in documents for scripts.
     pub fn key(self) -> &'static str {
         match self {
-            Self::AwrText | Self::AwrHtml => "awr",
+            Self::AwrText | Self::AwrHtml | Self::AwrMarkdown => "awr",
             Self::AwrGlobalHtml | Self::AwrGlobalText => "awr-global",
             Self::Statspack => "statspack",
             Self::AwrMiner => "awr-miner",
@@ -45,6 +48,7 @@ impl Kind {
         match self {
             Self::AwrText => "AWR text",
             Self::AwrHtml => "AWR HTML",
+            Self::AwrMarkdown => "AWR Markdown",
             Self::AwrGlobalHtml => "AWR global HTML",
             Self::AwrGlobalText => "AWR global text",
             Self::Statspack => "Statspack",

@@ -108,7 +108,7 @@ impl Candidate<'_> {
         let known = self.interval.totals.iter().count() + self.interval.statistics.len();
         // Seconds that one report rounds away must not affect the order.
         let minutes = (self.length_s() + SAME_S / 2) / SAME_S;
-        let digits = self.kind != Kind::AwrHtml;
+        let digits = !matches!(self.kind, Kind::AwrHtml | Kind::AwrMarkdown);
         let of_instance = self.interval.instance.number.is_some();
         (
             self.interval.is_undated,

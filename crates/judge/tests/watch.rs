@@ -40,6 +40,7 @@ struct Load {
     waits_s: i64,
     redo_mib: i64,
     written_mib: i64,
+    untimed_waits: i64,
     /// Whether it is that of a pluggable database.
     is_part: bool,
 }
@@ -52,6 +53,7 @@ const LOAD: Load = Load {
     waits_s: 14,
     redo_mib: 500,
     written_mib: 700,
+    untimed_waits: 0,
     is_part: false,
 };
 
@@ -72,6 +74,7 @@ impl Load {
             by_end(self.waits_s * second),
             by_end(self.redo_mib << 20),
             by_end(self.written_mib << 20),
+            by_end(self.untimed_waits),
         ]
     }
 }
@@ -109,7 +112,7 @@ impl Host {
                 &[
                     counts("elapsed_ns read_ios read_bytes function_read_ios"),
                     counts("function_read_bytes db_time_ns cpu_ns waits_ns"),
-                    counts("redo_bytes write_bytes"),
+                    counts("redo_bytes write_bytes untimed_waits"),
                 ],
             ),
         ];
@@ -294,6 +297,7 @@ fn contradictions_of_an_imported_load_are_named() {
         (Load { cpu_s: Some(30), ..LOAD }, "DB CPU above DB time: DB CPU 30"),
         (Load { waits_s: 2, ..LOAD }, "65 % of DB time is in neither"),
         (Load { waits_s: 30, ..LOAD }, "processor time and waits is 75 % above DB time"),
+        (Load { untimed_waits: 4_092_389, ..LOAD }, "4,092,389 waits for storage were counted"),
         (Load { written_mib: 300, ..LOAD }, "500 MiB of redo, of 300 MiB written"),
     ] {
         let verdict = Host { load: Some(load), ..healthy() }.verdict("import-adds-up");

@@ -35,6 +35,10 @@ pub const LOAD: Schema = Schema {
         DB.time("cpu_ns", "Processor time of these calls."),
         DB.time("background_cpu_ns", "Processor time of background processes."),
         DB.time("waits_ns", "Time of the waits of sessions that are not idle."),
+        DB.count(
+            "untimed_waits",
+            "Waits for storage of less than a microsecond each: they were counted, but not timed.",
+        ),
         DB.time(
             "host_busy_ns",
             "Time that the host's processors were busy; of hardware threads \

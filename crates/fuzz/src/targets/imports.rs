@@ -135,6 +135,27 @@ DB_NAME    A
 ~~END-MAIN-METRICS~~
 ";
 
+const MARKDOWN: &str = "# WORKLOAD REPOSITORY report for
+
+DB Name| DB Id| Instance| Inst num| Startup Time| Release| RAC
+---|---|---|---|---|---|---
+A| 4711| a| 1| 01-May-24 08:00| 11.2.0.4.0| NO
+
+| Snap Id| Snap Time| Sessions
+---|---|---|---
+Begin Snap:| 1| 14-May-24 10:00:00| 39
+End Snap:| 2| 14-May-24 11:00:00| 40
+
+### Instance Activity Stats
+
+| **Statistic** | Total | per Second |
+| --- | ---: | --- |
+| [redo size](#x) | 3,600,360,000 | 1,000,000.00 |
+| physical \\| reads | 1,800,180 | 500.0 |
+
+End of Report
+";
+
 /// Returns one file of each layout, as small as it can be.
 pub fn loads() -> Vec<Vec<u8>> {
     let [html, global] = html_loads();
@@ -151,9 +172,9 @@ pub fn loads() -> Vec<Vec<u8>> {
     let mail = "Content-Transfer-Encoding: quoted-printable\n\n".to_owned()
         + &html.replace('=', "=3D").replace(',', "=A0").replace("<td>", "<td=\n>");
     let csv = "begin,end,database,reads_per_s\n2024-05-14T10:00,2024-05-14T11:00,\"A\",200\n";
-    [html, global, STATSPACK.to_owned(), awr, MINER.to_owned(), csv.to_owned(), pages, mail]
-        .map(String::into_bytes)
-        .to_vec()
+    let made = [html, global, awr, pages, mail];
+    let others = [STATSPACK, MINER, csv, MARKDOWN].map(str::to_owned);
+    made.into_iter().chain(others).map(String::into_bytes).collect()
 }
 
 pub fn collectl() -> Vec<Vec<u8>> {
@@ -365,7 +386,7 @@ pub fn vmstat() -> Vec<Vec<u8>> {
     [timed, run, zzz].map(String::into_bytes).to_vec()
 }
 
-/// Returns CSV of dool, and of Windows Performance Monitor.
+/// Returns CSV as written by dool and by Windows Performance Monitor.
 pub fn dool() -> Vec<Vec<u8>> {
     let text = r#""dool 1.3.1 CSV output"
 "Host:","db1",,,,"User:","root"

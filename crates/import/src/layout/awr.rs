@@ -1,18 +1,24 @@
-//! AWR reports of a single instance, or of a pluggable database in one, as HTML and as text.
+//! AWR reports of a single instance, or of a pluggable database in one, as HTML, Markdown and text.
 
 use crate::number::Numbers;
 use crate::report::{Container, Interval, Kind, Report};
-use crate::{ImportError, Source, html, text};
+use crate::{ImportError, Source, html, markdown, text};
 
 use super::facts::{Facts, SECOND};
 use super::sections::{
-    ACTIVITY, ADVICE, BACKGROUND_WAITS, FILE_IO, FUNCTION_IO, HOST, IDENTITY, IO_PROFILE, MEMORY,
-    OS, ReportSection, SNAPSHOTS, STATEMENT_TEXTS, STATEMENTS, TABLESPACE_IO, TIME_MODEL, WAITS,
+    ACTIVITY, ADVICE, BACKGROUND_WAITS, EVENTS, FILE_IO, FUNCTION_IO, HOST, IDENTITY, IO_PROFILE,
+    MEMORY, OS, ReportSection, SNAPSHOTS, STATEMENT_TEXTS, STATEMENTS, TABLESPACE_IO, TIME_MODEL,
+    WAITS,
 };
 use super::{Head, Layout, head};
 
 pub const HTML: Layout =
     Layout { name: "AWR report of an instance, HTML", recognises: is_html, read: read_html };
+pub const MARKDOWN: Layout = Layout {
+    name: "AWR report of an instance, Markdown",
+    recognises: |head| is_text(head) && markdown::is_markdown(&head.text),
+    read: read_markdown,
+};
 pub const TEXT: Layout =
     Layout { name: "AWR report of an instance, text", recognises: is_text, read: read_text };
 
@@ -44,7 +50,7 @@ pub fn is_of_container(head: &Head) -> bool {
 
 fn read_html(source: &Source<'_>) -> Result<Report, ImportError> {
     super::check_single(source.text)?;
-    let sections = || OF_HEAD.iter().chain(SECTIONS).chain(&[&IO_PROFILE, &FILE_IO]);
+    let sections = || OF_HEAD.iter().chain(SECTIONS).chain(&[&IO_PROFILE, &FILE_IO, &EVENTS]);
     // A pluggable database is named in a table before that of snapshots.
     let mut is_before = true;
     let tables = html::tables(source.text, |summary| {
@@ -61,6 +67,16 @@ fn read_text(source: &Source<'_>) -> Result<Report, ImportError> {
     let tables = text::tables(source.text, is_wanted);
     let facts = Facts { tables, numbers: Numbers::of(source.text)? };
     read(source, &facts, Kind::AwrText)
+}
+
+fn read_markdown(source: &Source<'_>) -> Result<Report, ImportError> {
+    let source = &Source { text: super::only(source.text, &FIRSTS)?, ..*source };
+    let mut tables = markdown::tables(source.text, is_wanted);
+    for table in tables.iter_mut().filter(|table| table.has(&["Snap Id", "Snap Time"])) {
+        table.name = SNAPSHOTS.summary().into();
+    }
+    let facts = Facts { tables, numbers: Numbers::of(source.text)? };
+    read(source, &facts, Kind::AwrMarkdown)
 }
 
 /// Returns whether a section of a text report is read.

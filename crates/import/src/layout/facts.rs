@@ -8,7 +8,7 @@ use crate::report::Interval;
 use crate::table::{Table, cell};
 
 use super::sections::{
-    ACTIVITY, BACKGROUND_WAITS, KEY_ACTIVITY, OS, ReportSection, TIME_MODEL, WAITS,
+    ACTIVITY, BACKGROUND_WAITS, EVENTS, KEY_ACTIVITY, OS, ReportSection, TIME_MODEL, WAITS,
 };
 
 /// Nanoseconds in a second, and in the hundredth of a second used by processor statistics.
@@ -42,6 +42,11 @@ const KEPT: [&str; 5] = [
 
 /// Columns with the time waited, in seconds.
 const WAITED: &[&str] = &["Total Wait Time (s)", "Time (s)"];
+
+/// How the events of waits for storage begin.
+const STORAGE_EVENTS: [&str; 3] = ["db file ", "direct path ", "cell "];
+/// No storage takes less time for a request.
+const SHORTEST_S: f64 = 1e-6;
 
 /// This many digits give the length of an interval to about one part in a thousand.
 const DIGITS_MIN: usize = 4;
@@ -98,6 +103,24 @@ impl<'a> Facts<'a> {
         totals.set("sockets", of_host("NUM_CPU_SOCKETS"));
         totals.set("host_memory_bytes", of_host("PHYSICAL_MEMORY_BYTES"));
         totals.set("waits_ns", self.waits_s().map(|waits| waits * SECOND));
+        totals.set("untimed_waits", self.untimed_waits());
+    }
+
+    /// Returns the number of waits for storage whose time is too short for any storage: they cannot
+    /// have been timed.
+    fn untimed_waits(&self) -> Option<f64> {
+        let table = self.of(&EVENTS).find(|table| table.has(&["Event", "Waits"]))?;
+        let (event, waits, time) =
+            (table.column(&["Event"]), table.column(&["Waits"]), table.column(WAITED)?);
+        let of_storage =
+            |row: &&Vec<_>| STORAGE_EVENTS.iter().any(|begin| cell(row, event).starts_with(begin));
+        let untimed = |row: &Vec<_>| {
+            let waits = self.numbers.count(cell(row, waits))?;
+            // Seconds may be rounded to whole ones.
+            let longest_s = self.numbers.count(cell(row, Some(time)))? + 0.5;
+            Some(if longest_s < waits * SHORTEST_S { waits } else { 0.0 })
+        };
+        table.rows.iter().filter(of_storage).map(untimed).sum()
     }
 
     fn waits_s(&self) -> Option<f64> {

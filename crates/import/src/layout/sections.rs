@@ -35,6 +35,12 @@ pub const WAITS: ReportSection = section(
     &["This table displays foreground wait class statistics"],
     &["Foreground Wait Class", "Foreground Wait Events", "Wait Class", "Wait Events"],
 );
+/// The waits of [`WAITS`] by event.
+pub const EVENTS: ReportSection = section(
+    "waits by event",
+    &["This table displays Foreground Wait Events"],
+    &["Foreground Wait Events", "Wait Events"],
+);
 /// The part of [`ACTIVITY`] that is complete only with another.
 pub const KEY_ACTIVITY: ReportSection = section(
     "key instance activity",
@@ -90,6 +96,11 @@ const fn section(
 }
 
 impl ReportSection {
+    /// How the summary of its HTML table begins.
+    pub fn summary(&self) -> &'static str {
+        self.html.first().copied().unwrap_or_default()
+    }
+
     pub fn is_html(&self, summary: &str) -> bool {
         self.html.iter().any(|begin| begins(summary, begin))
     }

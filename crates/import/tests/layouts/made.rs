@@ -2,9 +2,11 @@
 
 pub mod global;
 pub mod html;
+mod markdown;
 
 pub use global::global_text;
 pub use html::{awr_html, global_html};
+pub use markdown::markdown;
 
 /// Figures of an instance between 10:00 and 11:00 on 14 May 2024, in 3,600.36 s.
 pub const TRUTH: &[(&str, f64)] = &[

@@ -79,6 +79,10 @@ fn versions(locale: Locale) -> Vec<(String, String, &'static [&'static str])> {
         let text: &[&str] = if is_old { NO_FUNCTIONS } else { &[] };
         all.push((format!("AWR text {release}"), made::awr_text(release, locale), text));
     }
+    for (release, is_framed) in [("11.2.0.4.0", false), ("19.0.0.0.0", true)] {
+        let text = made::markdown(&made::awr_html(release, locale), is_framed);
+        all.push((format!("AWR Markdown {release}"), text, &[]));
+    }
     for release in ["11.2.0.4.0", "12.1.0.2.0", "19.0.0.0.0"] {
         for (form, text) in [
             ("HTML", made::global_html(release, locale)),
@@ -142,6 +146,34 @@ fn every_version_says_the_same_in_either_number_format() {
             assert_eq!(statement.elapsed_s, Some(900.5), "{name}");
             assert_eq!(statement.executions, Some(1_000.0), "{name}");
         }
+    }
+}
+
+#[test]
+fn waits_without_a_time_are_counted() {
+    let table = |waits: &str, seconds: &str| {
+        let rows = [
+            ["Event", "Waits", "%Time -outs", "Total Wait Time (s)", "Avg wait (ms)"],
+            ["direct path read", waits, "0", seconds, "0"],
+            ["db file sequential read", "1,200", "0", "1", "1"],
+            ["SQL*Net message to client", "9,000,000", "0", "0", "0"],
+        ];
+        let cells = rows.map(|row| format!("<tr><td>{}</td></tr>\n", row.join("</td><td>")));
+        let [head, rest @ ..] = cells;
+        let head = head.replace("td>", "th>");
+        let summary = "This table displays Foreground Wait Events and their wait statistics";
+        let table = format!("<table summary=\"{summary}\">{head}{}</table>", rest.concat());
+        made::awr_html("12.1.0.2.0", Locale::Point)
+            .replace("End of Report", &(table + "End of Report"))
+    };
+    for (waits, seconds, untimed) in [
+        ("4,092,389", "0", 4_092_389.0),
+        ("4,092,389", "83", 0.0),
+        // Half a second may have been rounded away: 12 µs each.
+        ("40,000", "0", 0.0),
+    ] {
+        let report = read_one(&table(waits, seconds));
+        assert_eq!(only(&report).totals.get("untimed_waits"), Some(untimed), "{waits} {seconds}");
     }
 }
 
@@ -219,7 +251,8 @@ fn a_truncated_file_says_nothing_that_the_whole_does_not() {
                 }
                 let known = |statement| same.statements.iter().any(|it| it == statement);
                 assert!(
-                    part.kind == Kind::AwrHtml || interval.statements.iter().all(known),
+                    [Kind::AwrHtml, Kind::AwrMarkdown].contains(&part.kind)
+                        || interval.statements.iter().all(known),
                     "{name}"
                 );
             }

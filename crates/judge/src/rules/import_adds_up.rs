@@ -2,7 +2,7 @@
 
 use blockstone_base::database::LOAD;
 use blockstone_base::rule::{About, Judgement};
-use blockstone_base::units::{Bytes, three_digits};
+use blockstone_base::units::{Bytes, thousands, three_digits};
 use blockstone_base::verdict::Weight;
 use blockstone_figures::Sample;
 
@@ -13,21 +13,23 @@ const ABOUT: About = About {
     weight: Weight::Warns,
     doc: "An imported history of a database whose tables contradict each other: the I/O by \
           function and the statistics of the instance, redo and what was written, processor time \
-          and DB time, DB time and what it consists of.",
+          and DB time, DB time and what it consists of, waits and their time.",
     threshold: "Fails if requests by function differ from the instance's by more than a factor of \
                 1.5 while their bytes agree to 10 %; if redo is more than 10 % and 64 MiB above \
                 the bytes written, which include it, except in a pluggable database, whose redo \
                 its CDB writes; if the processor time of calls is more than 5 % above DB time; \
                 or if more than 25 % of DB time is in neither processor time nor waits, or the \
-                sum of both is more than 25 % above it. All of it is summed over the intervals \
+                sum of both is more than 25 % above it; or if waits for storage took less than a \
+                microsecond each. All of it is summed over the intervals \
                 in which both are known, each instance by itself; times are compared from 10 s \
                 of DB time on, since some reports print whole seconds. Inconclusive if none of \
                 these can be compared.",
     cause: "Counters of I/O by function are known to be wrong on some releases of clusters. \
             Processor time above DB time, or waits that do not add up, come from calls that the \
             database does not charge to sessions, from a paused machine, or from processors that \
-            sessions waited for. Redo above what was written is not of the same instance or \
-            time.",
+            sessions waited for. Waits without a time come from asynchronous reads that were \
+            complete when a session looked, or from timed_statistics = false. Redo above what \
+            was written is not of the same instance or time.",
     next: "Take requests from the statistics of the instance, which is what every figure here \
            does; take the need of processors from the host's busy time.",
 };
@@ -64,6 +66,7 @@ fn check(observed: &Observed) -> Judgement {
             instance.redo().filter(|_| !is_part),
             instance.processors(),
             instance.db_time(),
+            instance.timed(),
         ];
         for (is_wrong, seen) in compared.into_iter().flatten() {
             let seen = format!("{object}: {seen}");
@@ -157,6 +160,16 @@ impl Instance<'_> {
             "redo is within what was written".to_owned()
         };
         Some((is_above, seen))
+    }
+
+    fn timed(&self) -> Compared {
+        let [untimed, _] = self.moved(["untimed_waits", "elapsed_ns"])?;
+        let seen = format!(
+            "{} waits for storage were counted but not timed: their time, and their part of DB \
+             time, are missing",
+            thousands(untimed as i64)
+        );
+        (untimed > 0.0).then_some((true, seen))
     }
 
     fn processors(&self) -> Compared {

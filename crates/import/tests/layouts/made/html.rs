@@ -9,8 +9,9 @@ fn html(summary: &str, rows: &[Vec<&str>], locale: Locale) -> String {
         let tag = if index == 0 { "th" } else { "td" };
         text.push_str("<tr>");
         for cell in row {
+            let number = cell.trim_end_matches(" (mins)");
             let is_number =
-                cell.bytes().all(|byte| byte.is_ascii_digit() || b".,MGK".contains(&byte));
+                number.bytes().all(|byte| byte.is_ascii_digit() || b".,MGK".contains(&byte));
             let cell = if is_number { locale.apply(cell) } else { (*cell).to_owned() };
             text.push_str(&format!("<{tag} align=\"right\" class='awrc'>{cell}</{tag}>"));
         }
