@@ -100,7 +100,7 @@ impl Prepared<'_> {
         let described = note_description(session, observer, target.as_ref())?;
         session.watch_database(self.entry.family.name, &described.places);
         self.keep_evidence(session, observer, &described.files)?;
-        let teller = self.teller(observer, target.as_ref())?;
+        let teller = self.teller(observer, &target)?;
         let context = RunContext { target: &target, teller: teller.as_ref() };
         let held = match &self.scan {
             Some(plan) => self.matrix(session, observer, context, plan),
@@ -124,7 +124,7 @@ impl Prepared<'_> {
     fn teller(
         &self,
         observer: &mut dyn Observer,
-        target: &dyn Target,
+        target: &Arc<dyn Target>,
     ) -> Result<Option<Teller>, RunError> {
         let unmeasured = target.describe()?.unmeasured.into_iter();
         let about = Answer {
@@ -133,7 +133,7 @@ impl Prepared<'_> {
             unmeasured: unmeasured.map(|(p, c, why)| (p.to_owned(), c.to_owned(), why)).collect(),
             rows: Vec::new(),
         };
-        let started = Teller::start(&self.settings.recording.path, about);
+        let started = Teller::start(&self.settings.recording.path, about, Arc::downgrade(target));
         if let Err(error) = &started {
             observer.note(&format!("`watch --db run:last` cannot follow this run: {error}"));
         }

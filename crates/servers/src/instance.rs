@@ -356,6 +356,12 @@ impl Target for InstanceTarget {
         Ok(Box::new(InstanceSession { orders, block_bytes, session, redo_stress, scan }))
     }
 
+    fn count_sessions(&self, readings: &mut Vec<Reading>) {
+        if let Some(instance) = self.instance.read().as_ref() {
+            samples::count(instance, &self.processor.lock().each, false, readings);
+        }
+    }
+
     fn sample(&self, exact: bool, readings: &mut Vec<Reading>) {
         let instance = self.instance.read();
         let Some(instance) = instance.as_ref() else { return };

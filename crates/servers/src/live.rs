@@ -2,15 +2,17 @@
 //! other processes on this host over a socket in the recording's directory.
 //!
 //! A client sends a line break and receives one line of JSON, an [`Answer`]. Without clients, the
-//! run only reads one atomic counter per tick.
+//! run only reads one atomic counter per tick. Counters of single sessions are read for each
+//! answer: the run itself reads those of many sessions too seldom for the edges of a client's
+//! interval.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use blockstone_base::column::{Cell, Reading, Unmeasured};
@@ -20,6 +22,8 @@ use blockstone_sys::path::of_descriptor;
 use blockstone_sys::thread;
 use parking_lot::{Condvar, Mutex};
 use serde::{Deserialize, Serialize};
+
+use crate::target::Target;
 
 /// Name of the socket in the directory of a recording.
 pub const SOCKET: &str = "live.sock";
@@ -61,6 +65,8 @@ pub struct Teller {
 #[derive(Debug)]
 struct Shared {
     about: Answer,
+    /// The database that the run loads; gone once it is over.
+    target: Weak<dyn Target>,
     rows: Mutex<Vec<Reading>>,
     ticked: Condvar,
     listeners: Mutex<HashMap<u64, UnixStream>>,
@@ -72,11 +78,12 @@ struct Shared {
 impl Teller {
     /// Opens the socket in `dir` and answers clients on other threads; `about` holds everything but
     /// the rows. The file system of `dir` must support sockets.
-    pub fn start(dir: &Path, about: Answer) -> io::Result<Self> {
+    pub fn start(dir: &Path, about: Answer, target: Weak<dyn Target>) -> io::Result<Self> {
         let dir = HeldDir::hold(dir)?;
         let listener = UnixListener::bind(of_descriptor(&dir).join(SOCKET))?;
         let shared = Arc::new(Shared {
             about,
+            target,
             rows: Mutex::default(),
             ticked: Condvar::new(),
             listeners: Mutex::default(),
@@ -88,15 +95,13 @@ impl Teller {
         Ok(teller)
     }
 
-    /// Publishes the rows of a tick. Counters of many sessions are not part of every tick, so their
-    /// last values are kept.
+    /// Publishes the rows of a tick.
     pub fn tell(&self, rows: &[Reading]) {
         if self.shared.count.load(Ordering::Relaxed) > 0 {
-            let is_there = |probe: &str| rows.iter().any(|row| row.probe == probe);
-            let stays = COUNTED.map(|probe| (probe, !is_there(probe)));
+            let others = rows.iter().filter(|row| !COUNTED.contains(&row.probe));
             let mut kept = self.shared.rows.lock();
-            kept.retain(|row| stays.contains(&(row.probe, true)));
-            kept.extend(rows.iter().cloned());
+            kept.clear();
+            kept.extend(others.cloned());
             self.shared.ticked.notify_all();
         }
     }
@@ -169,7 +174,14 @@ impl Shared {
         let mut rows = self.rows.lock();
         self.ticked.wait_while_for(&mut rows, none, FIRST_TICK);
         let row = |row: &Reading| (row.probe.to_owned(), row.object.clone(), row.cells.clone());
-        rows.iter().map(row).collect()
+        let mut all: Vec<_> = rows.iter().map(row).collect();
+        drop(rows);
+        let mut counts = Vec::new();
+        if let Some(target) = self.target.upgrade() {
+            target.count_sessions(&mut counts);
+        }
+        all.extend(counts.iter().map(row));
+        all
     }
 }
 
@@ -212,6 +224,59 @@ impl Asker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::target::{Progress, TargetError, TargetSession};
+
+    /// A target with one session, whose counter grows with each look.
+    #[derive(Debug, Default)]
+    struct Counting(AtomicU64);
+
+    impl Target for Counting {
+        fn load(&self, _: &mut Progress<'_>) -> Result<(), TargetError> {
+            Ok(())
+        }
+
+        fn session(&self, _: u32) -> Result<Box<dyn TargetSession>, TargetError> {
+            unreachable!()
+        }
+
+        fn sample(&self, _: bool, _: &mut Vec<Reading>) {}
+
+        fn count_sessions(&self, readings: &mut Vec<Reading>) {
+            let cells = vec![Cell::from(self.0.fetch_add(1, Ordering::Relaxed))];
+            readings.push(Reading { probe: SESSION_EVENT.probe, object: "1/a".to_owned(), cells });
+        }
+
+        fn shutdown(&self) -> Result<(), TargetError> {
+            Ok(())
+        }
+    }
+
+    fn no_target() -> Weak<dyn Target> {
+        Weak::<Counting>::new()
+    }
+
+    #[test]
+    fn sessions_are_counted_when_they_are_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let target: Arc<dyn Target> = Arc::new(Counting::default());
+        let teller = Teller::start(dir.path(), Answer::default(), Arc::downgrade(&target)).unwrap();
+        let mut asker = Asker::connect(dir.path()).unwrap();
+        while teller.shared.count.load(Ordering::Relaxed) < 1 {
+            std::thread::yield_now();
+        }
+        // The run has counted its sessions too, some ticks ago.
+        let mut old = reading(1);
+        old.probe = SESSION_EVENT.probe;
+        teller.tell(&[reading(1), old]);
+        for looks in [0, 1, 2] {
+            let rows = asker.ask().unwrap().rows;
+            let of_sessions: Vec<_> = rows.iter().filter(|row| row.0 == "session_event").collect();
+            assert_eq!(of_sessions.len(), 1, "{rows:?}");
+            assert_eq!(of_sessions[0].2, [Cell::Value(looks)]);
+        }
+        drop(target);
+        assert_eq!(asker.ask().unwrap().rows.len(), 1, "it is over");
+    }
 
     fn reading(value: u64) -> Reading {
         let cells = vec![Cell::from(value), Cell::Unmeasured, Cell::Text("up".to_owned())];
@@ -224,7 +289,7 @@ mod tests {
         let why = Unmeasured::Off("it was not requested".to_owned());
         let unmeasured = vec![("instance".to_owned(), "hits".to_owned(), why)];
         let about = Answer { target: "null".to_owned(), pid: 7, unmeasured, rows: Vec::new() };
-        let teller = Teller::start(dir.path(), about.clone()).unwrap();
+        let teller = Teller::start(dir.path(), about.clone(), no_target()).unwrap();
         teller.tell(&[reading(1)]);
         let mut askers: Vec<_> = (0..2).map(|_| Asker::connect(dir.path()).unwrap()).collect();
         while teller.shared.count.load(Ordering::Relaxed) < 2 {
@@ -267,7 +332,7 @@ mod tests {
     #[test]
     fn a_question_that_does_not_end_is_not_kept() {
         let dir = tempfile::tempdir().unwrap();
-        let _teller = Teller::start(dir.path(), Answer::default()).unwrap();
+        let _teller = Teller::start(dir.path(), Answer::default(), no_target()).unwrap();
         let mut stream = UnixStream::connect(dir.path().join(SOCKET)).unwrap();
         let _ = stream.write_all(&[b'x'; 1 << 10]);
         stream.set_read_timeout(Some(ANSWER)).unwrap();
@@ -280,7 +345,7 @@ mod tests {
         // Longer than the maximum length of a socket's path.
         let dir = tempfile::tempdir().unwrap().path().join("x".repeat(120));
         std::fs::create_dir_all(&dir).unwrap();
-        let teller = Teller::start(&dir, Answer::default()).unwrap();
+        let teller = Teller::start(&dir, Answer::default(), no_target()).unwrap();
         let mut asker = Asker::connect(&dir).unwrap();
         teller.tell(&[reading(1)]);
         asker.ask().unwrap();

@@ -217,6 +217,10 @@ pub trait Target: Send + Sync + Debug {
     /// all of them now.
     fn sample(&self, exact: bool, readings: &mut Vec<Reading>);
 
+    /// Appends the counters of single sessions as they are now: rows that [`Self::sample`] leaves
+    /// out of most calls, because many sessions have too many. None if it counts no sessions.
+    fn count_sessions(&self, _readings: &mut Vec<Reading>) {}
+
     fn take_latencies(&self) -> Vec<Latencies> {
         Vec::new()
     }
