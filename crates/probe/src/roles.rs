@@ -4,7 +4,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use blockstone_sys::account::{self, Process};
@@ -19,7 +18,6 @@ pub struct Roles {
     groups: Vec<(String, Regex)>,
     reported: Arc<Mutex<HashMap<Member, String>>>,
     names: Arc<Mutex<Names>>,
-    awaits: Arc<AtomicBool>,
 }
 
 /// A process, or one thread of it.
@@ -40,22 +38,13 @@ impl Roles {
         Self { pids, groups, ..Self::default() }
     }
 
-    /// Announces that a database will report its processes: until then, servers are named only by
-    /// their product.
-    pub fn await_report(&self) {
-        self.awaits.store(true, Ordering::Relaxed);
-    }
-
     /// Sets the names of servers. The server that reports its processes has the name of its
     /// product. Returns whether the names have changed.
     pub(crate) fn tell_apart(&self, names: Names) -> bool {
-        let names = if self.awaits.load(Ordering::Relaxed) {
-            Names::default()
-        } else {
-            let reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
-            let pids: HashSet<u32> = reported.keys().map(|(pid, _)| *pid).collect();
-            names.without(&pids)
-        };
+        let reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let pids: HashSet<u32> = reported.keys().map(|(pid, _)| *pid).collect();
+        drop(reported);
+        let names = names.without(&pids);
         let mut known = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = *known != names;
         *known = names;
@@ -64,7 +53,6 @@ impl Roles {
 
     /// Sets what a database reports about its processes and threads, replacing its previous report.
     pub fn report(&self, members: impl IntoIterator<Item = (Member, String)>) {
-        self.awaits.store(false, Ordering::Relaxed);
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         reported.clear();
         reported.extend(members);

@@ -88,17 +88,12 @@ impl Watch {
         probes.extend(counted.map(|devices| active_set::open(Path::new("/"), devices)));
         let origin_ns = clock::now_ns();
         let databases = Database::start_all(&settings.databases, options.sample_ns, origin_ns)?;
-        match databases.as_slice() {
-            [only] if only.server().is_local => roles.await_report(),
-            [] | [_] => {}
-            // The first tick already has the names of all of them.
-            several => {
-                let members = several.iter().flat_map(Database::members);
-                roles.report(members);
-                if !settings.who {
-                    let all = several.iter().flat_map(|it| &it.processes);
-                    wanted.set(all.map(|(it, _)| it.pid));
-                }
+        // The first tick already tells their processes from those of other servers.
+        if !databases.is_empty() {
+            roles.report(databases.iter().flat_map(Database::members));
+            if !settings.who {
+                let all = databases.iter().flat_map(|it| &it.processes);
+                wanted.set(all.map(|(it, _)| it.pid));
             }
         }
         let own = probes.iter().map(|probe| probe.schema()).chain([&SCHEMA]).map(ProbeInfo::of);

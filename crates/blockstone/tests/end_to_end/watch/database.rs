@@ -82,6 +82,27 @@ fn two_servers_on_one_host_are_kept_apart() {
     assert!(!found.contains(&named[0]), "{found:?}");
 }
 
+#[test]
+fn the_writes_of_another_server_are_never_those_of_the_one_watched() {
+    require!(Root, Postgres);
+    let _turn = Turn::beside();
+    let [idle, busy] = [(); 2].map(|()| PostgresServer::start(15, &["fsync=off"]).unwrap());
+    busy.run(&["CREATE TABLE t (i int, filler text)"]).unwrap();
+    let insert = "INSERT INTO t SELECT i, repeat('x', 500) FROM generate_series(1, 50000) i";
+    let _worker = Ended(busy.session(&[insert; 200]).unwrap());
+    // Within the first second, in which the watch learns what runs on the host.
+    let once = ["--once", "--json", "--for", "1s", "--interval", "500ms", "--no-bpf"];
+    let document = run(watch(&once).args(["--db", &idle.address()])).json();
+    let rows = document["views"]["processes"].as_array().unwrap();
+    let written = |is_of: &dyn Fn(&str) -> bool| -> f64 {
+        let of = rows.iter().filter(|row| row["role"].as_str().is_some_and(is_of));
+        of.filter_map(|row| row["write_bytes_per_s"].as_f64()).sum()
+    };
+    let watched = written(&|role| role == "postgres" || role.starts_with("postgres/"));
+    let others = written(&|role| role.starts_with("postgres@"));
+    assert!(others > 1e6 && watched < others / 100.0, "{watched} beside {others}: {rows:#?}");
+}
+
 /// Returns the rows of a view that describe an instance.
 fn of_instance<'a>(document: &'a Value, view: &str, instance: &str) -> Vec<&'a Value> {
     let rows = document["views"][view].as_array().unwrap_or_else(|| panic!("{document:#}"));
