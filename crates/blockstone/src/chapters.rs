@@ -61,8 +61,9 @@ pub fn facts(
         let host = &manifest.host;
         let server = manifest.parameters::<WatchParameters>().server;
         facts.extend(server.map(|server| ("database", server)));
-        let processors = format!("{} × {}", format::processors(host), host.cpu_model);
-        facts.push(("host", format!("{}, {processors}", host.hostname)));
+        let mut parts = vec![host.hostname.clone(), format::processors(host)];
+        parts.retain(|part| !part.is_empty());
+        facts.extend((!parts.is_empty()).then(|| ("host", parts.join(", "))));
         facts.push(("began", format::instant(&manifest.started_at)));
         facts.push(("from", at(interval.from_ns)));
         facts.push(("to", at(interval.to_ns)));

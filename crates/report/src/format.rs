@@ -251,13 +251,19 @@ pub fn device_kind(kind: DeviceKind) -> &'static str {
     }
 }
 
-/// Formats the number of processors online, and of those that may be used if they are fewer.
+/// Formats the processors online, and the number of those that may be used if they are fewer: `2 of
+/// 8 × Model`. It is empty if they are unknown, as in a recording that was imported.
 pub fn processors(host: &Host) -> String {
+    let mut count = host.cpus.to_string();
     if host.cpus_allowed_milli < host.cpus * 1000 {
-        let allowed = three_digits(f64::from(host.cpus_allowed_milli) / 1e3);
-        return format!("{allowed} of {}", host.cpus);
+        count = format!("{} of {count}", three_digits(f64::from(host.cpus_allowed_milli) / 1e3));
     }
-    host.cpus.to_string()
+    match (host.cpus, host.cpu_model.as_str()) {
+        (0, _) => String::new(),
+        (1, "") => "1 processor".to_owned(),
+        (_, "") => format!("{count} processors"),
+        (_, model) => format!("{count} × {model}"),
+    }
 }
 
 fn has_interval(estimate: &Estimate) -> bool {

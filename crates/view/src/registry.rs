@@ -2,8 +2,8 @@
 
 use crate::table::View;
 use crate::views::{
-    active_sessions, active_set, cgroups, database_io, dirty, disks, durability, events, host,
-    interrupts, kernel_io, ledger, load_profile, memory, network, nfs, nvme, own, page_cache,
+    active_sessions, active_set, all_disks, cgroups, database_io, dirty, disks, durability, events,
+    host, interrupts, kernel_io, ledger, load_profile, memory, network, nfs, nvme, own, page_cache,
     processes, processors, profile, resources, samples, sessions, slices, snapper, statements,
     top_events, who, write_amplification,
 };
@@ -12,6 +12,7 @@ use crate::views::{
 pub const ALL: &[&View] = &[
     &host::VIEW,
     &disks::VIEW,
+    &all_disks::VIEW,
     &who::VIEW,
     &load_profile::VIEW,
     &load_profile::RECENT,
@@ -94,6 +95,7 @@ pub const GROUPS: [Group; 4] = [
         title: "storage",
         views: &[
             &disks::VIEW,
+            &all_disks::VIEW,
             &who::VIEW,
             &kernel_io::VIEW,
             &kernel_io::FILE_TYPES,

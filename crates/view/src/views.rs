@@ -2,6 +2,7 @@
 
 pub mod active_sessions;
 pub mod active_set;
+pub mod all_disks;
 pub mod cgroups;
 pub mod database_io;
 pub mod dirty;

@@ -77,6 +77,7 @@ const PROBES: &[Probe] = &[
              flush_ios flush_ns discard_ios discard_bytes queue_ns busy_ns",
         )
     },
+    probe("disks", "read_ios read_bytes write_ios write_bytes"),
     Probe {
         counters: "paged_in_bytes paged_out_bytes swapped_in_pages swapped_out_pages \
                    refaulted_file_pages major_page_faults direct_reclaims dirtied_pages \

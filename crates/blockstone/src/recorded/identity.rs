@@ -59,9 +59,10 @@ fn host(manifest: &Manifest) -> String {
     let mut parts = vec![
         host.hostname.clone(),
         format!("Linux {} {}", host.kernel, host.architecture),
-        format!("{} × {}", format::processors(host), host.cpu_model),
+        format::processors(host),
         Bytes(host.memory_bytes).to_string(),
     ];
+    parts.retain(|part| !part.is_empty());
     parts.extend(host.hypervisor.clone());
     parts.push(format::instant(&manifest.started_at));
     parts.push(format_ns(duration_ns(manifest) as f64));
@@ -220,12 +221,17 @@ fn file(file: &FileEvidence) -> Table {
     facts.table()
 }
 
+/// An empty text as a dash.
+fn known(text: String) -> String {
+    if text.is_empty() { "–".to_owned() } else { text }
+}
+
 fn machine(manifest: &Manifest) -> Table {
     let host = &manifest.host;
     let mut facts = Facts::new("machine", "Host");
     facts.add("name", &host.hostname);
     facts.add("kernel", format!("Linux {} {}", host.kernel, host.architecture));
-    facts.add("processors", format!("{} × {}", format::processors(host), host.cpu_model));
+    facts.add("processors", known(format::processors(host)));
     facts.add("memory", Bytes(host.memory_bytes).to_string());
     facts.add("hypervisor", host.hypervisor.as_deref().unwrap_or("–"));
     if !host.databases_running.is_empty() {

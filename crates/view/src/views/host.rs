@@ -81,12 +81,17 @@ fn load(interval: &Interval<'_>, key: &str) -> Known {
 
 /// Returns user, system, interrupts, iowait, idle and steal as shares of the processors' time.
 pub(super) fn uses(interval: &Interval<'_>, probe: &str, object: &str) -> [Value; 6] {
-    let moved = |column: &str| interval.moved(probe, object, column);
     // A time that a kernel or a tool does not report separately is part of another.
-    let known =
-        CPU_USES.map(moved).into_iter().filter(|known| *known != Err(Missing::NotInVersion));
-    let all: Known = sum(known);
-    let of = |columns: &[&str]| ratio(sum(columns.iter().map(|column| moved(column))), all).into();
+    let reported = |column: &&str| {
+        let moved = interval.moved(probe, object, column);
+        (moved != Err(Missing::NotInVersion)).then_some(moved)
+    };
+    let all: Known = sum(CPU_USES.iter().filter_map(reported));
+    let of = |columns: &[&str]| {
+        let parts: Vec<Known> = columns.iter().filter_map(reported).collect();
+        let part = if parts.is_empty() { Err(Missing::NotInVersion) } else { sum(parts) };
+        ratio(part, all).into()
+    };
     [
         of(&["cpu_user_ns", "cpu_nice_ns"]),
         of(&["cpu_system_ns"]),
@@ -95,4 +100,27 @@ pub(super) fn uses(interval: &Interval<'_>, probe: &str, object: &str) -> [Value
         of(&["cpu_idle_ns"]),
         of(&["cpu_steal_ns"]),
     ]
+}
+#[cfg(test)]
+mod tests {
+    use blockstone_base::column::{Cell, Kind};
+    use blockstone_figures::History;
+    use blockstone_record::testing;
+
+    use super::*;
+
+    #[test]
+    fn a_time_that_is_not_reported_apart_is_part_of_another() {
+        // As of nmon, which counts niced processes as users.
+        let counters = "cpu_user_ns cpu_system_ns cpu_iowait_ns cpu_idle_ns cpu_steal_ns";
+        let mut history = History::new(vec![testing::probe(PROBE, &[(Kind::Counter, counters)])]);
+        for by in [0_u64, 1] {
+            let cells = [22, 41, 25, 912, 0].map(|ns| Cell::from(by * ns)).into();
+            history.push(PROBE, by * 1000, "", cells);
+        }
+        let uses = uses(&history.interval(0, 1000), PROBE, "");
+        assert_eq!(uses[0], Value::Number(0.022));
+        assert_eq!(uses[2], Value::Missing(Missing::NotInVersion));
+        assert_eq!(uses[4], Value::Number(0.912));
+    }
 }

@@ -1,4 +1,5 @@
-//! Active sessions in short slices of time, each with its time and a bar of their activity.
+//! Active sessions in short slices of time; each slice has its time and a bar of the sessions'
+//! activity.
 
 use std::collections::BTreeMap;
 

@@ -47,6 +47,7 @@ const OF_DATABASE: &[Excerpt] = &[
 const OF_HOST: &[Excerpt] = &[
     Excerpt { view: "host", columns: HOST, rows: 1 },
     Excerpt { view: "disks", columns: DISKS, rows: 8 },
+    Excerpt { view: "all-disks", columns: &[], rows: 1 },
     Excerpt {
         view: "processes",
         columns: &["role", "cpu_share", "run_queue_share", "read_bytes_per_s", "write_bytes_per_s"],
