@@ -107,6 +107,9 @@ pub struct Trace {
     pub absent: Vec<(Component, &'static str)>,
     pub sessions: Vec<Session>,
     pub statements: Vec<Statement>,
+    /// Whether one of the sessions, and one of the statements, is all those beyond the limits.
+    pub merges_sessions: bool,
+    pub merges_statements: bool,
     pub row_sources: Vec<RowSource>,
     /// Waits for I/O by file, by blocks per call and by object.
     pub by_file: Vec<By>,

@@ -47,6 +47,13 @@ fn recognises(head: &[u8]) -> bool {
     ["LOG:  ", "\"error_severity\"", ",LOG,0"].into_iter().any(holds)
         || prefix::LOGS.iter().any(|word| holds(&format!("{word}:  ")))
         || memmem::find_iter(head, DURATION).any(in_ms)
+        || head.split(|it| *it == b'\n').any(|line| is_dated(&String::from_utf8_lossy(line)))
+}
+
+/// Whether a line is a message with a time: a log may have nothing but errors. psql, which is a
+/// client, prints errors without a time.
+fn is_dated(line: &str) -> bool {
+    prefix::start(line).is_some_and(|it| prefix::time(it.prefix).is_some())
 }
 
 const DURATION: &str = "duration: ";

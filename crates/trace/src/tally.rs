@@ -54,7 +54,8 @@ pub struct Tally {
     statements: HashMap<String, Statement>,
     sessions: HashMap<String, Timed>,
     span: Span,
-    has_others: bool,
+    merges_statements: bool,
+    merges_sessions: bool,
 }
 
 #[derive(Default)]
@@ -109,7 +110,7 @@ impl Tally {
     ) -> bool {
         let known = self.statements.contains_key(id);
         let told_apart = known || self.statements.len() < self.limits.statements;
-        self.has_others |= !told_apart;
+        self.merges_statements |= !told_apart;
         let key = if told_apart { id } else { OTHERS };
         let statement = self.statements.entry(key.to_owned()).or_insert_with(|| {
             let named = if told_apart {
@@ -133,6 +134,7 @@ impl Tally {
         self.span.add(execution);
         let is_new = !self.sessions.contains_key(session);
         let full = is_new && self.sessions.len() >= self.limits.sessions;
+        self.merges_sessions |= full;
         let name = if full { OTHERS } else { session };
         let timed = self.sessions.entry(name.to_owned()).or_default();
         spend(&mut timed.components, execution);
@@ -156,17 +158,23 @@ impl Tally {
         let time = |session: &Session| session.components.values().map(|it| it.ns).sum::<f64>();
         sessions.sort_by(|a, b| time(b).total_cmp(&time(a)).then_with(|| a.id.cmp(&b.id)));
         let mut notes = Vec::new();
-        if self.has_others {
-            notes.push(format!(
-                "more than {} different statements: the rest is counted together as `{OTHERS}`",
-                self.limits.statements
-            ));
+        for (merges, limit, what) in [
+            (self.merges_statements, self.limits.statements, "different statements"),
+            (self.merges_sessions, self.limits.sessions, "sessions"),
+        ] {
+            if merges {
+                notes.push(format!(
+                    "more than {limit} {what}: the rest is counted together as `{OTHERS}`"
+                ));
+            }
         }
         Trace {
             span_ns: self.span.ns(),
             components: self.components,
             sessions,
             statements,
+            merges_sessions: self.merges_sessions,
+            merges_statements: self.merges_statements,
             notes,
             ..Trace::default()
         }

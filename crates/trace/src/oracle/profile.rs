@@ -39,6 +39,8 @@ pub fn trace(state: &State) -> Trace {
         .collect();
     trace.statements.sort_by(|a, b| b.ns.total_cmp(&a.ns));
     row_sources(state, &mut trace);
+    trace.merges_sessions = state.merged_sessions > 0;
+    trace.merges_statements = state.statements.merged > 0;
     notes(state, &mut trace);
     trace
 }

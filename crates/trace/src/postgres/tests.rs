@@ -360,6 +360,21 @@ fn what_services_put_around_lines_is_removed() {
 }
 
 #[test]
+fn a_log_with_nothing_but_errors_is_a_log() {
+    for line in [
+        "2018-05-21 06:00:02 UTC [29170-1] u@d ERROR:  invalid input syntax\r\n",
+        "2018-10-31 14:06:26.143 CDT [37368] FATAL:  database files are incompatible\n",
+        "2018-10-31 14:06:26.143 CDT [37368] DETAIL:  The data directory was initialized\n",
+        "< 2018-10-31 14:06:26.143 CDT >STATEMENT:  select 1\n",
+    ] {
+        assert!((FORMAT.recognises)(line.as_bytes()), "{line}");
+    }
+    for line in ["psql:demo2.sql:1: ERROR:  syntax error\n", "ERROR:  syntax error at 3\n"] {
+        assert!(!(FORMAT.recognises)(line.as_bytes()), "{line}");
+    }
+}
+
+#[test]
 fn plans_in_other_formats_count_by_their_durations() {
     let xml = "duration: 9.0 ms  plan:\n\t<explain xmlns=\"http://x\">\n\t  <Query-Text>select 1 \
                from a</Query-Text>\n\t  <Plan>\n\t  </Plan>\n\t</explain>";

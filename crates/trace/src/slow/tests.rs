@@ -134,18 +134,22 @@ fn a_log_that_begins_or_ends_inside_an_entry_is_read() {
 
 #[test]
 fn what_is_too_much_to_tell_apart_is_counted_together() {
-    let limits = Limits { statements: 2, ..Limits::default() };
+    let limits = Limits { statements: 2, sessions: 3, ..Limits::default() };
     let mut reader = Reader::new(Options { limits, ..Options::default() });
     for number in 0..5 {
         let entry = format!(
-            "# User@Host: a[a] @ h []\n# Query_time: 1.0  Lock_time: 0.0\nselect a{number};\n"
+            "# User@Host: a[a] @ h []  Id: {number}\n# Query_time: 1.0  Lock_time: 0.0\n\
+             select a{number};\n"
         );
         reader.feed(entry.as_bytes()).unwrap();
     }
     let trace = reader.finish().unwrap();
     let others = trace.statements.iter().find(|it| it.id == "others").unwrap();
     assert_eq!((others.executions, trace.statements.len()), (3.0, 3));
-    assert!(trace.notes[0].contains("more than 2"));
+    assert!(trace.notes[0].contains("more than 2 different statements"), "{:?}", trace.notes);
+    assert_eq!((trace.merges_statements, trace.merges_sessions), (true, true));
+    assert_eq!(trace.sessions.len(), 4);
+    assert!(trace.notes[1].contains("more than 3 sessions"), "{:?}", trace.notes);
 }
 
 #[test]

@@ -183,10 +183,23 @@ fn identity(input: &Input) -> Vec<String> {
     let mut parts = vec![trace.kind.map_or("", words::kind).to_owned()];
     parts.extend(Some(trace.product.clone()).filter(|product| !product.is_empty()));
     parts.push(Bytes(input.bytes).to_string());
-    let mut second =
-        vec![count(trace.statements.len(), "statement"), count(executions as usize, "execution")];
+    // One entry may be all those beyond the limits, and is not one of them.
+    let over = |merges: bool, len: usize, word: &str| {
+        if merges {
+            format!("over {}", count(len.saturating_sub(1), word))
+        } else {
+            count(len, word)
+        }
+    };
+    let mut second = vec![
+        over(trace.merges_statements, trace.statements.len(), "statement"),
+        count(executions as usize, "execution"),
+    ];
     // A report of tkprof does not tell sessions apart.
-    second.extend((!trace.sessions.is_empty()).then(|| count(trace.sessions.len(), "session")));
+    second.extend(
+        (!trace.sessions.is_empty())
+            .then(|| over(trace.merges_sessions, trace.sessions.len(), "session")),
+    );
     second.extend(trace.span_ns.map(|ns| format!("span {}", format_ns(ns))));
     vec![parts.join(" · "), second.join(" · ")]
 }
