@@ -44,6 +44,7 @@ pub fn locate(name: &str, runs_dir: &Path) -> Result<PathBuf> {
         return Ok(direct.to_path_buf());
     }
     if let Some((grid, part)) = name.split_once('/') {
+        ensure_no_file(direct)?;
         let found = || find(grid, runs_dir).ok().filter(|_| !part.is_empty() && !direct.exists());
         let part =
             found().map(|grid| grid.path.join(part)).filter(|it| it.join(MANIFEST).is_file());
@@ -54,9 +55,25 @@ pub fn locate(name: &str, runs_dir: &Path) -> Result<PathBuf> {
         // A recording of a grid has an id of its own.
         Err(error) => match part_of_grid(name, runs_dir) {
             Some(part) => Ok(part),
-            None => Err(error),
+            None => ensure_no_file(direct).and(Err(error)),
         },
     }
+}
+
+/// Refuses a file: a person who has one from another program may try it where a recording is
+/// expected.
+fn ensure_no_file(path: &Path) -> Result<()> {
+    if path.is_file() {
+        bail!(Failure::new(
+            format!(
+                "open recording {}: it is a file, and a recording is a directory",
+                path.display()
+            ),
+            "watch --import FILE --record DIR makes a recording of another program's file; size \
+             and trace read such files themselves"
+        ));
+    }
+    Ok(())
 }
 
 /// Returns the recording or grid in `runs_dir` that a name means: the beginning of its id or of the
@@ -243,6 +260,10 @@ mod tests {
         let error = told(&of("20260101-120000").unwrap_err());
         let both = "2 match: 20260101-120000-run-aaa222, 20260101-120000-calibrate-zzz111\nhint: ";
         assert!(error.contains(both), "{error}");
+        let file = root.path().join("iostat.txt");
+        std::fs::write(&file, "Linux\n").unwrap();
+        let error = told(&locate(file.to_str().unwrap(), root.path()).unwrap_err());
+        assert!(error.contains("it is a file, and a recording is a directory\nhint:"), "{error}");
         let error = told(&of("nope").unwrap_err());
         assert!(error.contains("no such recording\nhint: blockstone runs lists"), "{error}");
     }

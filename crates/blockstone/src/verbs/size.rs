@@ -319,7 +319,8 @@ fn nothing(
     let known = observations.iter().any(|it| it.hardware_iops(1.0).is_some());
     let has_bytes = |it: &Observation| it.read_bytes_per_s.or(it.write_bytes_per_s).is_some();
     let has_requests = |it: &Observation| it.reads_per_s.or(it.writes_per_s).is_some();
-    let only_bytes = observations.iter().any(has_bytes) && !observations.iter().any(has_requests);
+    let any_requests = observations.iter().any(has_requests);
+    let any_bytes = observations.iter().any(has_bytes);
     match (observations.is_empty(), known) {
         (true, _) => ("nothing was observed over time", Some("it takes two snapshots at least")),
         (_, false) if observations.iter().any(|it| it.kind.starts_with("awr")) => (
@@ -329,9 +330,13 @@ fn nothing(
                  @?/rdbms/admin/awrrpt.sql makes a whole one",
             ),
         ),
-        (_, false) if only_bytes => (
+        (_, false) if any_bytes && !any_requests => (
             "the file does not count reads and writes of disks apart, only their bytes",
             Some("iostat -x -t 1 does; iostat without -x, vmstat, and dstat without --io do not"),
+        ),
+        (_, false) if !any_requests => (
+            "no disks were observed",
+            Some("sar -d -p, sadf -j -- -A and iostat -x -t 1 show the disks of a host"),
         ),
         (_, false) => (
             "no interval has both reads and writes",

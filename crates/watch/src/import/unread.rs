@@ -16,11 +16,19 @@ const IOSTAT: &str = "iostat has the disks of the same host: S_TIME_FORMAT=ISO i
 const TRACE: &str = "blockstone trace FILE reads it";
 const AS_CSV: &str = "docs/import.md says how to give its figures as CSV";
 const NMON: &str = "nmon -f -s 10 records the same on AIX, and is read";
+const DSTAT: &str = "dstat -Tcdr --full --output FILE 1 writes what is read; keep all its lines";
+const CALIBRATE: &str =
+    "blockstone calibrate measures storage, and is compared with other measurements";
 
 /// Every kind, more specific ones first.
 const ALL: &[Kind] = &[
     kind(
-        |text| text.trim_start().lines().next().is_some_and(|line| line.contains("(PDH-")),
+        |text| first(text).contains("(PDH-") && text.contains("\\Group Cpu"),
+        "a log of esxtop",
+        AS_CSV,
+    ),
+    kind(
+        |text| first(text).contains("(PDH-"),
         "a log of Windows Performance Monitor without the English counters of disks",
         "typeperf \"\\PhysicalDisk(*)\\*\" -si 1 -o FILE writes what is read",
     ),
@@ -61,6 +69,31 @@ const ALL: &[Kind] = &[
         "collectl's screen",
         "collectl -sDcmnt -f DIR records what is read",
     ),
+    kind(
+        |text| text.contains("-dsk/") && text.contains("read  writ"),
+        "dstat's or dool's screen",
+        DSTAT,
+    ),
+    kind(
+        |text| {
+            let first = first(text).replace('"', "");
+            ["usr,sys,idl,wai", "read,writ"].iter().any(|names| first.contains(names))
+        },
+        "CSV of dstat or dool without its first lines, which say what the columns are",
+        DSTAT,
+    ),
+    kind(|text| text.contains("Total DISK READ"), "iotop's text", IOSTAT),
+    kind(
+        |text| has(text, &["alloc", "free", "read", "write"]) && text.contains("bandwidth"),
+        "zpool iostat's text",
+        IOSTAT,
+    ),
+    kind(
+        |text| text.contains("rpc bklog"),
+        "nfsiostat's text",
+        "blockstone watch shows NFS mounts of this host",
+    ),
+    kind(|text| lines(text, "Script started on "), "what script(1) recorded of a terminal", IOSTAT),
     kind(|text| has(text, &["%irq", "%soft", "CPU"]), "mpstat's text, which has no disks", IOSTAT),
     kind(|text| has(text, &["UID", "PID", "Command"]), "pidstat's text", IOSTAT),
     kind(|text| lines(text, "top - "), "top's text, which has no disks", IOSTAT),
@@ -82,11 +115,8 @@ const ALL: &[Kind] = &[
         TRACE,
     ),
     kind(|text| lines(text, "# Query_time:"), "a slow query log", TRACE),
-    kind(
-        |text| text.contains("\"fio version\""),
-        "a result of fio as JSON",
-        "blockstone calibrate measures storage, and is compared with other measurements",
-    ),
+    kind(|text| text.contains("\"fio version\""), "a result of fio as JSON", CALIBRATE),
+    kind(|text| text.contains(" clat (") && text.contains("IO depths"), "fio's text", CALIBRATE),
     kind(
         |text| lines(text, "# HELP ") || lines(text, "# TYPE "),
         "metrics for Prometheus",
@@ -110,6 +140,11 @@ const ALL: &[Kind] = &[
 /// Names the kind of a text that is not read, if it is known.
 pub fn kind_of(head: &str) -> Option<Foreign> {
     ALL.iter().find(|kind| (kind.recognises)(head)).map(|kind| kind.foreign)
+}
+
+/// The first line that is not blank.
+fn first(text: &str) -> &str {
+    text.trim_start().lines().next().unwrap_or_default()
 }
 
 /// Whether a line has all of these words.
@@ -163,6 +198,36 @@ mod tests {
                 "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\H\\x\"\n",
                 "a log of Windows Performance Monitor without the English counters of disks",
             ),
+            ("\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\esx\\Group Cpu(1:a)\\% Used\"\n", "a log of esxtop"),
+            (
+                "You did not select any stats, using -cdngy by default.\n\
+                 --total-cpu-usage-- -dsk/total- -net/total-\nusr sys| read  writ| recv  send\n",
+                "dstat's or dool's screen",
+            ),
+            (
+                "\u{1b}[7l-dsk/sda----dsk/sdb-- ---load-avg---\n read  writ: read  writ| 1m   5m\n",
+                "dstat's or dool's screen",
+            ),
+            (
+                "\"usr\",\"sys\",\"idl\",\"wai\",\"hiq\",\"siq\",\"read\",\"writ\"\n26.5,4.3\n",
+                "CSV of dstat or dool without its first lines, which say what the columns are",
+            ),
+            (
+                "time,usr,sys,idl,wai,stl,read,writ\r\n2026/8/7 9:08,28.0,0.2,71.6,0,0,0,73728\r\n",
+                "CSV of dstat or dool without its first lines, which say what the columns are",
+            ),
+            ("Total DISK READ :  0.00 B/s | Total DISK WRITE :  0.00 B/s\n", "iotop's text"),
+            (
+                "              capacity     operations     bandwidth\n\
+                 pool        alloc   free   read  write   read  write\n",
+                "zpool iostat's text",
+            ),
+            ("   ops/s       rpc bklog\n  1420.00           0.00\n", "nfsiostat's text"),
+            (
+                "Script started on Wed Jan 13 14:36:09 2026\n",
+                "what script(1) recorded of a terminal",
+            ),
+            ("r: (groupid=0)\n    clat (usec): min=60\n  IO depths    : 1=100.0%\n", "fio's text"),
             ("{\"a\": 1}", "JSON, but neither of sadf -j nor of iostat -o JSON"),
             ("<!DOCTYPE HTML>\n<html>", "HTML, but not a report of AWR"),
             ("", ""),
