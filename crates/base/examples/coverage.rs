@@ -312,7 +312,8 @@ fn wander(rng: &mut Rng, ticks: usize) -> Vec<f64> {
     levels
 }
 
-/// Returns uncorrelated ticks, around a level that moves by `spread` over two seconds.
+/// Returns ticks that scatter independently around a level that drifts by `spread` over two
+/// seconds.
 fn slow(rng: &mut Rng, ticks: usize, spread: f64) -> Vec<f64> {
     let correlation = (-(CALIBRATE_TICK_NS as f64) / 2e9).exp();
     let level = process(rng, ticks, correlation);

@@ -217,7 +217,7 @@ fn settings(
         let at = name.span().start;
         let Some(key) = KEYS.into_iter().find(|key| *key == name.get_ref().as_ref()) else {
             let why = format!("`{}` is not a setting", name.get_ref());
-            return Err(failed(at, &why, format!("it may set {}", KEYS.join(", "))));
+            return Err(failed(at, &why, format!("the settings are {}", KEYS.join(", "))));
         };
         let option = options.iter().find(|option| option.get_id() == key);
         let value = option.and_then(|option| value_of(option, value, home)).ok_or_else(|| {

@@ -74,8 +74,8 @@ pub struct Meeting {
     pub ranks: u32,
 }
 
-/// Checks the paths of the plan against each other, each a rank in a thread of this process. Fails
-/// if one cannot be used; writes that others do not see are a finding.
+/// Checks the paths of the plan against each other. Each path is a rank with a thread of its own in
+/// this process. Fails if a path cannot be used; writes that other ranks do not see are a finding.
 pub fn of_paths(plan: &Plan, observer: &mut dyn Observer) -> Result<CoherenceFindings, CheckError> {
     let (ranks, targets) = local_ranks(plan)?;
     coordinate(plan, ranks, targets, observer)

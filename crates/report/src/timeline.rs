@@ -45,7 +45,8 @@ impl Timeline {
         self.tables.iter().find(|sliced| sliced.table == table.name)
     }
 
-    /// Returns the rows of `table` in a window, sorted as the table is; none if it has no slices.
+    /// Returns the rows of `table` for a window, in the order of the table; none if it has no
+    /// slices.
     pub fn window(&self, table: &Table, from_ns: u64, to_ns: u64) -> Vec<Row> {
         let Some(Sliced { edges_ns, rows, .. }) = self.of(table) else { return Vec::new() };
         let seconds = |slice: usize| (edges_ns[slice + 1] - edges_ns[slice]) as f64 / 1e9;

@@ -89,7 +89,7 @@ const COLUMNS: [&str; 8] = [
 ];
 
 impl Catalogue {
-    /// Reads the output of the query, `text` of a file called `file`.
+    /// Parses the output of the query, `text`, as read from the file named `file`.
     pub fn read(text: &str, file: &str) -> Result<Self, OracleError> {
         let mut records = records(text, file)?.into_iter();
         let refuse = |line: usize, why: String| OracleError::Line {

@@ -43,7 +43,8 @@ pub enum PerfError {
     Absent { source: io::Error },
 }
 
-/// Attributes taken by `perf_event_open(2)`, in its second version; `linux/perf_event.h`.
+/// The second version of `struct perf_event_attr` in `linux/perf_event.h`, the argument of
+/// `perf_event_open(2)`.
 #[repr(C)]
 #[derive(Default)]
 struct Attributes {

@@ -49,7 +49,7 @@ fn report(options: &ArgMatches, config: &Config) -> Report {
     });
     let tables = [
         SettingRow::table("settings", "Settings", settings),
-        FileRow::table("files", "Files, of which the last takes precedence", files),
+        FileRow::table("files", "Files; the last takes precedence", files),
     ];
     Report {
         verb: "config".into(),

@@ -171,7 +171,7 @@ fn settings_come_from_the_option_the_environment_and_the_file_in_this_order() {
     let refused = config(&home, &[], &[]);
     let expected = format!(
         "error: read {}: `colour` is not a setting\n\
-         hint: it may set runs_dir, color, progress, share\n",
+         hint: the settings are runs_dir, color, progress, share\n",
         at(2)
     );
     assert_eq!((refused.code, refused.stderr), (Some(2), expected));

@@ -68,7 +68,7 @@ pub fn write(
     // Protected from mounts and the like for as long as it is written to.
     let device = hold(writing, &chain, streams.len())?;
     let mut client = Client::connect(writing.witness)?;
-    // This detects a witness that does not answer before anything is written.
+    // Makes sure, before anything is written, that the witness answers.
     client.ask(0)?;
     observer.phase("prepare");
     let medium = Medium::begin(Path::new(&chain.target.path), device, writing.id)?;

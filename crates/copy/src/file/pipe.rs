@@ -294,7 +294,8 @@ fn fill(mut input: &File, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(len)
 }
 
-/// Enlarges a pipe. Best effort: it may not be a pipe, or the user may have many.
+/// Tries to enlarge a pipe. Failure is ignored: the file may not be a pipe, or the user may have
+/// reached the limit on memory for pipes.
 fn widen(pipe: &File) {
     let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_BYTES);
 }

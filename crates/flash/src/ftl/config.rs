@@ -10,7 +10,7 @@ use crate::policy::Policy;
 pub enum Pace {
     /// A write that finds no room waits for the collection of a whole block.
     Atomic,
-    /// Collection starts one block earlier, with a few moves per write.
+    /// Collection starts one block earlier and moves a few pages with each write.
     Spread,
 }
 

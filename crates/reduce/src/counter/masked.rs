@@ -1,4 +1,4 @@
-//! Contents under masks: the same counts with fields of pages set to zero.
+//! Counts contents as without masks, but with the masked fields of each page set to zero.
 
 use serde::{Deserialize, Serialize};
 

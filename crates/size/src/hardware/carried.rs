@@ -1,4 +1,4 @@
-//! The reverse: the load that a number of units carries.
+//! The inverse of sizing: the load that a given number of units carries.
 
 use super::{Demand, HardwareError, Plan, Unit, answer};
 

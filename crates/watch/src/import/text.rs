@@ -28,7 +28,7 @@ pub struct Text {
     is_packed: bool,
     line: Vec<u8>,
     number: usize,
-    /// Whether the compressed stream ends in the middle.
+    /// Whether the compressed stream is truncated.
     is_stream_cut: bool,
     /// Whether the last line read has no line ending.
     is_line_cut: bool,
@@ -152,7 +152,7 @@ impl Text {
         self.is_stream_cut || self.is_line_cut
     }
 
-    /// Whether the compressed stream ends in the middle.
+    /// Whether the compressed stream is truncated.
     pub fn is_stream_cut(&self) -> bool {
         self.is_stream_cut
     }

@@ -48,7 +48,7 @@ impl SourceFile {
         Path::new(&self.path).extension().is_some_and(|found| found == extension)
     }
 
-    /// Returns the folder of its crate: `sys` for `crates/sys/src/ring.rs`.
+    /// Returns the folder of the crate that has this file: `sys` for `crates/sys/src/ring.rs`.
     pub fn package(&self) -> &str {
         let inside = self.path.strip_prefix("crates/").unwrap_or_default();
         inside.split('/').next().unwrap_or_default()

@@ -180,7 +180,7 @@ fn lesson(found: &Found) -> &'static str {
     let moved = |it: &Verdict| it.rule == EVIDENCE && it.outcome == Outcome::Pass;
     match &found.way {
         Way::Honest if is_memory(found) => {
-            "This file is memory too: no number from this directory says anything of a disk."
+            "This file is memory too: no number from this directory says anything about a disk."
         }
         Way::Honest if !found.condemned_by.is_empty() => {
             "Not even a file that was written in full shows what this storage does."
@@ -198,8 +198,8 @@ fn lesson(found: &Found) -> &'static str {
              storage when it misses. Measure with O_DIRECT, or with more data than memory."
         }
         Way::Cap { .. } => {
-            "True as long as the cap stands, and nothing about the device. Clouds, hypervisors and \
-             containers cap like this: compare the number with what was bought."
+            "True while the cap is in place, but it says nothing about the device. Clouds, \
+             hypervisors and containers impose such caps: compare the number with what was bought."
         }
         Way::GivenRate { .. } => {
             "It is what the load asked for. `calibrate --rate` shows it as a given rate, never as \

@@ -219,7 +219,7 @@ fn cards(device: &'static str, outcome: &Outcome) -> Vec<Card> {
         }),
         Some({
             let card = Card::exact(key("iops_steady"), "After the cliff", steady.iops, "IOPS");
-            ("behind", card.source(by_formula.unwrap_or_default()))
+            ("after", card.source(by_formula.unwrap_or_default()))
         }),
         steady.wa.map(|wa| {
             let card = Card::exact(key("wa"), "Write amplification", wa, "×");

@@ -147,7 +147,7 @@ fn answer(sized: &Sized, args: &SizeArgs) -> String {
     if let Some((last, others)) = current.split_last() {
         let sold = percent(CURRENT_UTILISATION);
         let others = if others.is_empty() { String::new() } else { others.join(", ") + " or " };
-        return format!("{others}{last}, at {sold} of what each is sold with");
+        return format!("{others}{last}, at {sold} of the rating of each");
     }
     let packed = hardware.packed.iter().map(|it| times(it.units, &it.unit));
     let answer = &hardware.answer;

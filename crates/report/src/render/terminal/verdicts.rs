@@ -40,7 +40,7 @@ fn inconclusive(verdicts: &[Verdict], all: bool) -> Vec<String> {
         return undecided.iter().map(line).collect();
     }
     let (count, reasons) = (undecided.len(), by_reason(&undecided));
-    vec![format!("? {count} inconclusive (the page and --verbose say why of each): {reasons}")]
+    vec![format!("? {count} inconclusive (the page and --verbose say why): {reasons}")]
 }
 
 fn failure(verdict: &Verdict, concerns: &str, style: &Style) -> Vec<String> {

@@ -93,7 +93,8 @@ impl Interval {
     }
 }
 
-/// Returns the second, on the next day if it would be half a day before the last one.
+/// Returns `second`, plus as many whole days as it takes to be no more than half a day before
+/// `last`.
 fn after(second: u64, last: u64) -> u64 {
     let days = last.saturating_sub(second.saturating_add(DAY_S / 2)).div_ceil(DAY_S);
     second.saturating_add(days * DAY_S)

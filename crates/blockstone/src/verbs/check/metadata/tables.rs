@@ -25,7 +25,7 @@ rows! {
         class: &'static str = text("from").answer(),
         /// Operations a second, of all ranks; of a listing, entries.
         ops_per_s: Option<Estimate> = count("ops/s"),
-        /// Median latency of an operation; of a listing, of a call.
+        /// Median latency of an operation or, for a listing, of a single call.
         latency_ns_p50: Result<u64, Missing> = time("p50"),
         /// Latency of an operation, 99th percentile.
         latency_ns_p99: Result<u64, Missing> = time("p99"),
