@@ -69,8 +69,11 @@ fn ensure_no_file(path: &Path) -> Result<()> {
                 "open recording {}: it is a file, and a recording is a directory",
                 path.display()
             ),
-            "watch --import FILE --record DIR makes a recording of another program's file; size \
-             and trace read such files themselves"
+            format!(
+                "blockstone size {name} and blockstone trace {name} read files of other programs; \
+                 blockstone watch --import {name} --record DIR makes a recording of one",
+                name = path.display()
+            )
         ));
     }
     Ok(())

@@ -116,7 +116,7 @@ of the same kind, never the volume of a store that is in use.
 `blockstone run --for postgresql --ladder /data` repeats the load with twice the sessions each time,
 up to 64 (`--ladder=256`: up to 256), until a latency is beyond its limit. Its answer is the most
 that the storage carried within all limits: `up to 3,242 commits/s with 32 sessions`. Each rung has
-a window of 10 s, or of `--for`. Limits on rates are those of that rung.
+a window of 10 s, or of `--for`. A limit on a rate is decided on that rung.
 
 A limit passes if the whole 95 % interval of the figure is within it, and fails if the whole
 interval is beyond it; otherwise it is not established. The exit code is 1 if a limit is not kept,

@@ -131,7 +131,7 @@ pub enum ImportError {
     #[hint("check the path and that this user may read it")]
     Read { path: PathBuf, source: std::io::Error },
     #[error("import {path}: {why}")]
-    #[hint("what can be imported: {known}")]
+    #[hint("what can be imported: {known}; blockstone help import.md says how each is made")]
     Foreign { path: PathBuf, why: &'static str, known: String },
     /// A kind of file that is not read.
     #[error("import {path}: {kind}")]
@@ -169,8 +169,9 @@ pub enum ImportError {
 }
 
 fn foreign(path: &Path, why: &'static str) -> ImportError {
-    let made_by = ALL.iter().map(|format| format.made_by).chain([load::MADE_BY]);
-    let known = made_by.collect::<Vec<_>>().join(" · ");
+    let mut tools: Vec<&str> = ALL.iter().map(|format| format.tool).collect();
+    tools.dedup();
+    let known = format!("files of {}, {}", tools.join(", "), load::MADE_BY);
     ImportError::Foreign { path: path.to_owned(), why, known }
 }
 

@@ -199,7 +199,7 @@ pub(crate) fn in_memory(target: &StorageTarget) -> Option<String> {
 /// disk at the bottom of the chain is attached directly.
 pub(super) fn beyond_sight(manifest: &Manifest) -> Option<String> {
     if let Some(hypervisor) = &manifest.host.hypervisor {
-        return Some(format!("{hypervisor} lies between this machine and its disks"));
+        return Some(format!("{hypervisor} is between this machine and its disks"));
     }
     let devices = &manifest.target.devices;
     if !devices.iter().any(|device| device.kind == DeviceKind::Disk) {

@@ -10,7 +10,7 @@ pub fn undecided(verdicts: &[Verdict]) -> Vec<&Verdict> {
     verdicts.iter().filter(|verdict| verdict.outcome == Outcome::Inconclusive).collect()
 }
 
-/// Lists the rules by name, those with a common reason after that reason: `KVM lies between this
+/// Lists the rules by name, those with a common reason after that reason: `KVM is between this
 /// machine and its disks: lying-flush, burst; other reasons: above-link`.
 pub fn by_reason(verdicts: &[&Verdict]) -> String {
     let names = |of: &[&Verdict]| of.iter().map(|v| v.rule.as_str()).collect::<Vec<_>>().join(", ");
@@ -73,19 +73,19 @@ mod tests {
             verdict("above-link", "the speed of the link is unknown; set it with --link-mbps"),
             verdict(
                 "lying-flush",
-                "vda: 9 flushes; KVM lies between this machine and its disks \
+                "vda: 9 flushes; KVM is between this machine and its disks \
                                     and may acknowledge what only its memory holds",
             ),
-            verdict("burst", "no step down in 10 s: KVM lies between this machine and its disks"),
+            verdict("burst", "no step down in 10 s: KVM is between this machine and its disks"),
             verdict(
                 "cache-suspected",
-                "2 ms; KVM lies between this machine and its disks, and a \
+                "2 ms; KVM is between this machine and its disks, and a \
                                         cache there looks the same",
             ),
         ];
         assert_eq!(
             by_reason(&undecided(&all)),
-            "KVM lies between this machine and its disks: lying-flush, burst, cache-suspected; \
+            "KVM is between this machine and its disks: lying-flush, burst, cache-suspected; \
              other reasons: above-link"
         );
         assert_eq!(by_reason(&undecided(&all[..2])), "above-link, lying-flush");

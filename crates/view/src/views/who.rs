@@ -185,17 +185,31 @@ fn disk(row: &[Value]) -> String {
 
 /// Returns the answer in a sentence: who wrote most to the busiest disk, or read most if more was
 /// read than written. Processes of one name and role count together: a backup may be hundreds that
-/// each end soon.
-pub fn answer(table: &Table) -> String {
+/// each end soon. If processes of other users could not be looked at, it says so.
+pub fn answer(table: &Table, interval: &Interval<'_>) -> String {
+    let hidden = |(why, columns): &(Unmeasured, Vec<&str>)| {
+        matches!(why, Unmeasured::NotPermitted(_)) && columns.contains(&"write_bytes")
+    };
+    match (busiest(table), interval.reasons(PROBE).iter().any(hidden)) {
+        (None, true) => {
+            "no process of this user read or wrote anything on a disk; root sees those \
+                         of all users"
+                .to_owned()
+        }
+        (None, false) => "no process read or wrote anything on a disk".to_owned(),
+        (Some(answer), true) => format!("{answer}; of this user's processes only"),
+        (Some(answer), false) => answer,
+    }
+}
+
+/// Returns who moved most on the busiest disk, if there is one.
+fn busiest(table: &Table) -> Option<String> {
     let rows: Vec<&[Value]> = table.rows.iter().map(|row| &row.cells[..]).collect();
     let mut disks: BTreeMap<&str, f64> = BTreeMap::new();
     for row in &rows {
         *disks.entry(said(row, "disk")).or_default() += number(row, "moved_bytes");
     }
-    let busiest = disks.iter().max_by(|a, b| a.1.total_cmp(b.1));
-    let Some((&disk, _)) = busiest else {
-        return "no process read or wrote anything on a disk".to_owned();
-    };
+    let (&disk, _) = disks.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
     let of_disk: Vec<&[Value]> = rows.into_iter().filter(|row| said(row, "disk") == disk).collect();
     let all = |key| of_disk.iter().map(|row| number(row, key)).sum::<f64>();
     let (key, verb, done) = if all("write_bytes") >= all("read_bytes") {
@@ -213,7 +227,7 @@ pub fn answer(table: &Table) -> String {
         let of = groups.iter().filter(|(_, group)| !known || !group.pids.is_empty());
         of.max_by(|a, b| a.1.bytes.total_cmp(&b.1.bytes))
     };
-    let Some((name, group)) = most(false) else { return String::new() };
+    let (name, group) = most(false)?;
     let is_its = |row: &&&[Value]| ["process", "role"].map(|key| said(row, key)) == *name;
     let mut files: Vec<&[Value]> = of_disk.iter().filter(is_its).copied().collect();
     files.retain(|row| number(row, key) > 0.0);
@@ -229,7 +243,8 @@ pub fn answer(table: &Table) -> String {
     let disk = if disk.is_empty() { String::new() } else { format!("{disk}: ") };
     let total = Amount(all(key) as u64);
     let (name, share) = (named(*name, group), percent(group.bytes));
-    format!("{disk}{name} {verb} {share} of {total} {done}{file}{}", next.unwrap_or_default())
+    let next = next.unwrap_or_default();
+    Some(format!("{disk}{name} {verb} {share} of {total} {done}{file}{next}"))
 }
 
 /// Processes of one name and role.
@@ -289,6 +304,10 @@ mod tests {
         VIEW.table(&history.interval(0, 1_000_000_000)).unwrap()
     }
 
+    fn answer(history: &History) -> String {
+        super::answer(&table(history), &history.interval(0, 1_000_000_000))
+    }
+
     #[test]
     fn the_most_come_first_with_their_share_of_the_disk() {
         let mut history = history();
@@ -321,7 +340,7 @@ mod tests {
         assert_eq!((of(1, "statement"), of(0, "statement")), ("UPDATE t".into(), "".into()));
         assert_eq!(of(2, "bytes_share"), Value::Number(1.0), "of another disk");
         assert_eq!(
-            answer(&table),
+            answer(&history),
             "vda: postgres 81 (walwriter) wrote 80 % of 15 MiB written: /pg/pg_wal/*"
         );
     }
@@ -334,7 +353,7 @@ mod tests {
         push(&mut history, 1, kernel, [0, 6 * MIB], 0);
         push(&mut history, 1, dd, [0, 2 * MIB], 0);
         assert_eq!(
-            answer(&table(&history)),
+            answer(&history),
             "vda: kernel write-back wrote 75 % of 8 MiB written: /a; then dd 9 with 25 %"
         );
         let mut many = self::history();
@@ -342,15 +361,12 @@ mod tests {
         for pid in ["8", "9"] {
             push(&mut many, 1, ["vda", "dd", pid, "dd", "", "/b"], [0, 2 * MIB], 0);
         }
-        assert_eq!(
-            answer(&table(&many)),
-            "vda: dd (2 processes) wrote 57 % of 7 MiB written: /b …"
-        );
+        assert_eq!(answer(&many), "vda: dd (2 processes) wrote 57 % of 7 MiB written: /b …");
         let mut read = self::history();
         push(&mut read, 1, dd, [MIB, 0], 0);
-        assert_eq!(answer(&table(&read)), "vda: dd 9 read 100 % of 1 MiB read: /b");
+        assert_eq!(answer(&read), "vda: dd 9 read 100 % of 1 MiB read: /b");
         let none = "no process read or wrote anything on a disk";
-        assert_eq!(answer(&table(&self::history())), none);
+        assert_eq!(answer(&self::history()), none);
     }
 
     #[test]
@@ -370,6 +386,13 @@ mod tests {
         assert_eq!(of("file"), Value::Missing(Missing::NotPermitted));
         assert_eq!(of("write_ios"), Value::Missing(Missing::NotPermitted));
         assert_eq!(of("bytes_share"), Value::Number(1.0));
-        assert_eq!(answer(&table), "dd 9 wrote 100 % of 1 MiB written");
+        assert_eq!(answer(&history), "dd 9 wrote 100 % of 1 MiB written");
+        let why = Unmeasured::NotPermitted("other users".to_owned());
+        history.unmeasured(PROBE, "write_bytes", &why);
+        let of_user = "dd 9 wrote 100 % of 1 MiB written; of this user's processes only";
+        assert_eq!(answer(&history), of_user);
+        let mut none = self::history();
+        none.unmeasured(PROBE, "write_bytes", &why);
+        assert!(answer(&none).ends_with("root sees those of all users"), "{}", answer(&none));
     }
 }

@@ -10,11 +10,13 @@ use std::path::Path;
 
 use blockstone_base::hint::Hint as _;
 use blockstone_base::identity::Host;
-use blockstone_import::{HEAD_BYTES, Names, Report, Series, recognises, series};
+use blockstone_import::{
+    HEAD_BYTES, ImportError as LoadError, Names, Report, Series, recognises, series,
+};
 use blockstone_input::{Foreign, LeftOut, Source};
 use blockstone_record::manifest::{Imported, ImportedObject};
 
-use super::{ImportError, Snapshot, found};
+use super::{ALL, ImportError, Snapshot, found};
 
 /// No report is this large.
 const FILE_BYTES: u64 = 64 << 20;
@@ -169,8 +171,16 @@ fn report(file: &Source, names: Names<'_>) -> Result<Report, Skip> {
     // Reports of old servers contain names in the character set of the database.
     let text = String::from_utf8_lossy(&bytes);
     let name = file.name().file_stem().unwrap_or_default().to_string_lossy();
-    blockstone_import::read(&name, &text, names)
-        .map_err(|error| Skip { why: error.to_string(), hint: error.hint().map(Cow::into_owned) })
+    blockstone_import::read(&name, &text, names).map_err(|error| {
+        let head = &text[..text.floor_char_boundary(HEAD_BYTES)];
+        match (error, ALL.iter().find(|format| (format.recognises)(head))) {
+            (LoadError::Unknown, Some(format)) => Skip {
+                why: format!("reports of a database are read, and this is of {}", format.tool),
+                hint: Some("give it by itself".to_owned()),
+            },
+            (error, _) => Skip { why: error.to_string(), hint: error.hint().map(Cow::into_owned) },
+        }
+    })
 }
 
 /// Reads the beginning of a file, decompressed; a truncated one as far as possible.

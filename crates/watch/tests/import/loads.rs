@@ -77,6 +77,8 @@ fn files_of_a_directory_that_are_no_loads_are_named_and_several_databases_refuse
     write("empty.txt", b" \n");
     write("binary", b"BZh\0\0");
     write("notes.txt", b"hello\n");
+    let monitor = "Linux 6.1.0 (h) \t2026-11-20 \t_x86_64_\t(8 CPU)\n\nDevice             tps\n";
+    write("iostat.txt", monitor.as_bytes());
     write("diff.html", b"<html><title>AWR Compare Period Report for (1) DB: A</title>\n");
     let import = Import::read(&[dir.path().to_owned()]).unwrap();
     let notes = import.notes().join("\n");
@@ -84,6 +86,7 @@ fn files_of_a_directory_that_are_no_loads_are_named_and_several_databases_refuse
         "empty.txt is not read: it is empty",
         "binary is not read: it is binary",
         "notes.txt is not read: its format is unknown",
+        "iostat.txt is not read: reports of a database are read, and this is of iostat; give it",
         "diff.html is not read: a comparison of two periods has no load over time; give the two",
         "SALES: 1 gaps between intervals, the longest of 2.0 h",
     ] {

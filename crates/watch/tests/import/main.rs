@@ -508,7 +508,7 @@ fn refused(name: &str, text: &[u8], parts: &[&str]) {
 
 #[test]
 fn damaged_foreign_and_empty_files_are_refused_with_the_line() {
-    refused("empty", b"", &["it is empty", "hint: what can be imported: collectl"]);
+    refused("empty", b"", &["it is empty", "hint: what can be imported: files of collectl"]);
     refused("foreign.csv", b"a,b\n1,2\n", &["its format is unknown"]);
     refused("sa22", b"\x96\xd5\x00\x01\x02", &["it is binary", "sadf -j"]);
     let sar10 = b"\x96\xd5\x71\x21\x0a\x02\x01\x00\x00\x00";

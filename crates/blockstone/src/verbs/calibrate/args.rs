@@ -25,7 +25,7 @@ const OF_NEW_FILES: [&str; 9] = [
 #[command(after_help = "\
 Examples:
   blockstone calibrate .                             this directory
-  blockstone calibrate --quick /var/lib/postgresql   in at most 20 s
+  blockstone calibrate --quick /mnt/new              in at most 20 s
   blockstone calibrate /data/system01.dbf            a file, only read
   blockstone calibrate --max-latency 5ms /data       with p99 ≤ 5 ms
   blockstone calibrate /dev/sdb --destroy /dev/sdb   an empty device

@@ -24,6 +24,9 @@ Examples:
   blockstone compare old1 old2 old3 --with new1 new2 new3
   blockstone compare monday@09:00..10:00 tuesday@09:00..10:00
 
+A difference is established if the interval of B ÷ A does not contain 1. Where a rule saw another
+cause for it, it is called higher or lower, not faster or slower.
+
 Of several recordings a side, the interval covers the variation between them. Recordings that
 alternate (old1 new1 old2 new2 …) are also safe against slow changes on the machine."
 )]

@@ -30,9 +30,10 @@ Examples:
   blockstone run --for etcd /mnt/new              the same for another store
   blockstone run --rate 500 --json . | jq .figures.read_iops.value")]
 pub struct RunArgs {
-    /// Directories, block devices, or files that --keep left [default: .]
+    /// Directories not in production, devices, --keep files [default: .]
     ///
-    /// A file is created in each directory; files that an earlier run left are used again.
+    /// The load takes all that the storage gives: a database on the same disks becomes slower. A
+    /// file is created in each directory; files that an earlier run left are used again.
     #[arg(value_hint = ValueHint::AnyPath)]
     #[arg(add = Purpose::Scratch)]
     pub path: Vec<PathBuf>,

@@ -78,10 +78,10 @@ Examples:
   blockstone runs prune --keep 20 --yes")]
 #[command(group = ArgGroup::new("which").required(true))]
 pub struct PruneArgs {
-    /// Keep this many recordings, the newest
+    /// Keep this many recordings, the newest, and remove all others
     #[arg(long, value_name = "N", group = "which")]
     pub keep: Option<usize>,
-    /// Remove recordings that began longer ago than this, as in 30d
+    /// Remove recordings that began longer ago than this, as in 30d; not together with --keep
     #[arg(long, value_name = "AGE", group = "which", value_parser = any_age)]
     pub older_than: Option<SignedDuration>,
     #[command(flatten)]

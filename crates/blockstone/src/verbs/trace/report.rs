@@ -13,7 +13,7 @@ use blockstone_base::text::shown;
 use blockstone_base::units::{Bytes, counted, format_ns};
 use blockstone_record::manifest::End;
 use blockstone_report::render::json::schema::Tables;
-use blockstone_report::{Block, Card, Headline, Report, Section, Tone, percent};
+use blockstone_report::{Block, Card, Detail, Headline, Report, Section, Tone, percent};
 use blockstone_trace::{Component, Kind, RowSource, Trace};
 
 use super::input::Input;
@@ -229,8 +229,12 @@ fn profile(input: &Input, asked: &Asked) -> Vec<Section> {
         .flat_map(|statement| tables::of_statement(trace, statement, true))
         .map(Block::Table)
         .collect();
+    // A log of durations divides no time: `Not in this log` says so.
+    let detail = if trace.components.is_empty() { Detail::Page } else { Detail::Screen };
     let mut sections = vec![
-        Section::of("profile", tables::profile(trace)).with([charts::profile(trace)]),
+        Section::of("profile", tables::profile(trace))
+            .with([charts::profile(trace)])
+            .detail(detail),
         Section::of("statements", tables::statements(trace, asked.top)),
         histograms(trace),
         Section::new("where", "By file, blocks a call and object").with(tables::waits(trace)),
@@ -255,10 +259,13 @@ fn histograms(trace: &Trace) -> Section {
     } else {
         "Calls by their time, in powers of two."
     };
-    Section::of("histogram", tables::histogram(trace))
-        .about(about)
-        .with(charts::histogram(trace))
-        .with([tables::times(trace)])
+    let calls = tables::histogram(trace);
+    let charts = charts::histogram(trace);
+    let times = tables::times(trace);
+    if calls.rows.is_empty() {
+        return Section::of("histogram", times).with([calls]).with(charts);
+    }
+    Section::of("histogram", calls).about(about).with(charts).with([times])
 }
 
 /// Sections in the order of tkprof: statement by statement, then all together.

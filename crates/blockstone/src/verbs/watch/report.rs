@@ -65,7 +65,7 @@ pub fn report(watched: &Watched<'_>, views: &[String], global: &Global) -> Repor
     let dir = Some(recording).filter(|dir| !dir.is_empty());
     let labels = dir.and_then(|dir| recorded::labels(dir.as_ref()));
     let tool_version = manifest.map(|it| it.tool_version.clone());
-    let answers = who(views, &sections).into_iter().chain([line(answers)]);
+    let answers = who(views, &sections, interval).into_iter().chain([line(answers)]);
     let subject = manifest.map_or_else(super::hostname, |manifest| manifest.host.hostname.clone());
     Report {
         verb: "interval".into(),
@@ -93,11 +93,11 @@ pub fn report(watched: &Watched<'_>, views: &[String], global: &Global) -> Repor
 }
 
 /// Returns the answer of the view of processes and files in a sentence, if it was requested.
-fn who(views: &[String], sections: &[Section]) -> Option<String> {
+fn who(views: &[String], sections: &[Section], interval: &Interval<'_>) -> Option<String> {
     let wanted = views.iter().any(|name| name == WHO.name);
     let section = sections.iter().find(|section| section.id == WHO.name).filter(|_| wanted)?;
     section.blocks.iter().find_map(|block| match block {
-        Block::Table(table) => Some(who_answer(table)),
+        Block::Table(table) => Some(who_answer(table, interval)),
         _ => None,
     })
 }

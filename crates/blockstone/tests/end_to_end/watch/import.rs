@@ -67,7 +67,7 @@ fn a_file_that_cannot_be_imported_leaves_nothing_behind() {
     let lines: Vec<&str> = ran.stderr.lines().collect();
     assert_eq!(lines.len(), 2, "{ran:#?}");
     assert!(lines[0].starts_with("error: import ") && lines[0].contains("notes.txt"), "{ran:#?}");
-    assert!(lines[1].starts_with("hint: what can be imported: collectl"), "{ran:#?}");
+    assert!(lines[1].starts_with("hint: what can be imported: files of collectl"), "{ran:#?}");
     assert!(!Path::new(dir).exists());
     let missing = run(&mut watch(&["--import", "/no/such/file", "--record", dir]));
     assert!(
