@@ -94,13 +94,14 @@ pub fn mentions(word: &str) -> Result<Option<String>> {
         return Ok(None);
     }
     pages.sort_by_key(|(times, page)| (!page.name.contains(&word), Reverse(*times), page.name));
-    let mut found = format!("No page is about `{word}`. These mention it:\n\n");
+    let mut found = String::new();
+    if !rows.is_empty() {
+        let _ = writeln!(found, "{rows}\nFrom {GLOSSARY}.md.\n");
+    }
+    let _ = writeln!(found, "Pages that mention `{word}`:\n");
     for (times, page) in pages.iter().take(MENTIONS_MAX) {
         let (name, title) = (page.name, page.title);
         let _ = writeln!(found, "- `blockstone help {name}.md`: {times} ×, {title}");
-    }
-    if !rows.is_empty() {
-        let _ = write!(found, "\nIn {GLOSSARY}.md:\n\n{rows}");
     }
     Ok(Some(found))
 }

@@ -14,10 +14,17 @@ use super::super::rows::{ScanRow, StrokeRow};
 
 pub fn words(sized: &Sized, args: &SizeArgs) -> Vec<String> {
     let hardware = &sized.hardware;
-    [each_does(hardware, args), latency(hardware), money(hardware), failures(hardware, args)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let answers =
+        [each_does(hardware, args), latency(hardware), money(hardware), failures(hardware, args)];
+    taken(hardware, args).into_iter().chain(answers.into_iter().flatten()).collect()
+}
+
+/// Says that no unit was named: a reader would wonder why it is this one.
+fn taken(hardware: &Hardware, args: &SizeArgs) -> Option<String> {
+    let given = &args.hardware;
+    let is_default = given.disk.is_none() && given.curve.is_none() && given.catalogue.is_none();
+    let name = &hardware.unit.name;
+    is_default.then(|| format!("No unit was named, so this is of {name}; --disk takes another."))
 }
 
 /// Shows a disk whose mechanics are stated, by the share of it that is used and by allocation unit.
