@@ -179,13 +179,22 @@ fn headline(outcome: &Outcome, trace: Option<&Trace>) -> Headline {
         }
         None => (String::new(), Tone::Plain),
     };
-    let rate = Card::exact("iops_steady", "After the cliff", outcome.steady.iops, "IOPS");
-    let mut figures = vec![Card { words: "IOPS after the cliff".into(), ..rate }];
+    let (title, words) = steady_words(outcome);
+    let rate = Card::exact("iops_steady", title, outcome.steady.iops, "IOPS");
+    let mut figures = vec![Card { words: words.into(), ..rate }];
     figures.extend(outcome.steady.wa.map(|wa| {
         let card = Card::exact("wa", "Write amplification", wa, "×");
         Card { words: "write amplification".into(), ..card }
     }));
     Headline { subject: words::load(outcome), figures, text, tone, ..Headline::default() }
+}
+
+/// What the steady rate is called: without a cliff there is nothing after it.
+fn steady_words(outcome: &Outcome) -> (&'static str, &'static str) {
+    match outcome.cliff_drive_fills {
+        Some(_) => ("After the cliff", "IOPS after the cliff"),
+        None => ("In the long run", "IOPS in the long run"),
+    }
 }
 
 /// Returns the figures of a device. If there are several devices, the figures of each are a group
@@ -209,7 +218,11 @@ fn cards(device: &'static str, outcome: &Outcome) -> Vec<Card> {
     );
     let all = [
         outcome.iops_fresh.map(|rate| {
-            let card = Card::exact(key("iops_fresh"), "Before the cliff", rate, "IOPS");
+            let title = match outcome.cliff_drive_fills {
+                Some(_) => "Before the cliff",
+                None => "At first",
+            };
+            let card = Card::exact(key("iops_fresh"), title, rate, "IOPS");
             ("before", card.source("before garbage collection starts"))
         }),
         outcome.cliff_drive_fills.map(|fills| {
@@ -218,7 +231,8 @@ fn cards(device: &'static str, outcome: &Outcome) -> Vec<Card> {
             ("cliff", card.source(format!("{fills:.3}, calculated {by_arithmetic:.3}")))
         }),
         Some({
-            let card = Card::exact(key("iops_steady"), "After the cliff", steady.iops, "IOPS");
+            let card =
+                Card::exact(key("iops_steady"), steady_words(outcome).0, steady.iops, "IOPS");
             ("after", card.source(by_formula.unwrap_or_default()))
         }),
         steady.wa.map(|wa| {

@@ -95,6 +95,19 @@ fn screens_keep_to_their_width_and_show_every_device() {
 }
 
 #[test]
+fn without_a_cliff_nothing_is_called_before_or_after_it() {
+    let mut outcome = outcome(0.0);
+    let style = Style { color: false, width: 100 };
+    let mut said = |cliff: Option<f64>| {
+        outcome.cliff_drive_fills = cliff;
+        terminal::text(&simulation(&[("", &outcome)], None, None), false, &style)
+    };
+    let (with, without) = (said(Some(0.4)), said(None));
+    assert!(with.contains("IOPS after the cliff") && with.contains("Before the cliff"), "{with}");
+    assert!(!without.contains("the cliff") && without.contains("in the long run"), "{without}");
+}
+
+#[test]
 fn the_page_has_the_charts_of_each_device() {
     let (background, active) = (outcome(0.1), outcome(0.0));
     let names = chart_names(&two(&background, &active));
