@@ -54,11 +54,11 @@ Some are inconclusive in most runs: a virtual machine hides its disks from a few
 need a longer run. They condemn nothing and do not change the exit code of `run`, `calibrate` or
 `watch`. In `check`, a question that stays without an answer ends with exit code 3.
 
-A rule that **condemns** strikes through the figures it concerns, and the command ends with exit
-code 3: they do not describe the storage. A rule that **warns** lets them stand with the warning
-beside them. Where a rule's evidence may be stronger or weaker than usual, its threshold says when
-the weight changes. Cause and advice are those of a calibration where a rule applies to several
-verbs; a verdict names the ones that fit its recording.
+A rule that **condemns** strikes through the figures it concerns: they do not describe the storage.
+The command ends with exit code 3, unless limits were given ([exit codes](exit-codes.md)). A rule
+that **warns** lets them stand with the warning beside them. Where a rule's evidence may be stronger
+or weaker than usual, its threshold says when the weight changes. Cause and advice are those of a
+calibration where a rule applies to several verbs; a verdict names the ones that fit its recording.
 
 `compare` calls a figure that differs faster or slower if the rules that warn of it warn *of the
 storage itself*, such as of a cap. Where another rule warns of it, the difference may have a cause

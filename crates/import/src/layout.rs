@@ -25,6 +25,7 @@ pub const ALL: &[&Layout] = &[
     &awr::HTML,
     &global::HTML,
     &awr::MARKDOWN,
+    &global::MARKDOWN,
     &awr::TEXT,
     &global::TEXT,
     &statspack::TEXT,

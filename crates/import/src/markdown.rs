@@ -1,7 +1,6 @@
 //! Tables of a report that was converted from HTML to Markdown, for a wiki or a chat.
 
 use std::borrow::Cow;
-use std::iter::Peekable;
 
 use crate::table::{Table, joined};
 use crate::text;
@@ -11,40 +10,68 @@ pub fn is_markdown(text: &str) -> bool {
     text.lines().any(is_rule)
 }
 
+/// A heading or a row is wrapped over no more lines than this.
+const WRAPPED_MAX: usize = 8;
+
 /// Returns the tables of the wanted sections, named by their headings, and those before the first
 /// such section, without a name.
 pub fn tables(text: &str, wanted: impl Fn(&str) -> bool) -> Vec<Table<'_>> {
     let mut found = Vec::new();
     let (mut section, mut is_wanted, mut is_before) = ("", false, true);
     // A line without an end may lack digits.
-    let mut lines = text::lines(text).peekable();
-    while let Some(line) = lines.next() {
+    let lines: Vec<&str> = text::lines(text).collect();
+    let mut at = 0;
+    while let Some(line) = lines.get(at) {
         if let Some(name) = heading(line) {
             is_wanted = wanted(name);
             is_before &= !is_wanted;
             section = if is_wanted { name } else { "" };
-        } else if let Some(rule) = lines.next_if(|next| is_rule(next)) {
-            let is_framed = rule.trim_start().starts_with('|');
-            let table = table(line, is_framed, &mut lines);
+        } else if let Some((table, end)) = table(&lines, at).filter(|_| line.contains('|')) {
+            at = end;
             if is_wanted || is_before {
                 found.push(Table { name: Cow::Borrowed(section), ..table });
             }
+            continue;
         }
+        at += 1;
     }
     found
 }
 
-fn table<'a>(
-    head: &'a str,
-    is_framed: bool,
-    lines: &mut Peekable<impl Iterator<Item = &'a str>>,
-) -> Table<'a> {
-    let head = cells(head, is_framed).iter().map(|cell| joined(cell)).collect();
+/// Returns the table that begins in this line, and the line behind it. Long rows may be wrapped.
+fn table<'a>(lines: &[&'a str], first: usize) -> Option<(Table<'a>, usize)> {
+    let head = &lines[first..];
+    let count = head.iter().take(WRAPPED_MAX).take_while(|line| is_part(line)).count();
+    let rule = (1..=count).find(|at| head.get(*at).is_some_and(|line| is_rule(line)))?;
+    let is_framed = head[rule].trim_start().starts_with('|');
+    let columns = cells(head[rule], is_framed).len();
+    let names = cells(&head[..rule].join(" "), is_framed).iter().map(|it| joined(it)).collect();
     let mut rows = Vec::new();
-    while let Some(line) = lines.next_if(|line| line.contains('|')) {
-        rows.push(cells(line, is_framed));
+    let mut at = first + rule + 1;
+    while let Some(line) = lines.get(at).filter(|line| line.contains('|')) {
+        let mut row = cells(line, is_framed);
+        at += 1;
+        let mut wrapped = (*line).to_owned();
+        let end = (at + WRAPPED_MAX).min(lines.len());
+        // The last cell may be in the next line, or be empty.
+        let goes_on = |row: &[Cow<'_, str>], next: &str| {
+            let is_last = row.last().is_some_and(|cell| cell.is_empty()) && !next.contains('|');
+            (row.len() < columns || is_last) && is_part(next)
+        };
+        while at < end && goes_on(&row, lines[at]) {
+            wrapped = format!("{} {}", wrapped.trim_end(), lines[at].trim_start());
+            row = cells(&wrapped, is_framed).into_iter().map(|it| it.into_owned().into()).collect();
+            at += 1;
+        }
+        rows.push(row);
     }
-    Table { head, rows, is_whole: lines.peek().is_some(), ..Table::default() }
+    let is_whole = at < lines.len();
+    Some((Table { head: names, rows, is_whole, ..Table::default() }, at))
+}
+
+/// Whether a line may be a part of a row.
+fn is_part(line: &str) -> bool {
+    !line.trim().is_empty() && heading(line).is_none()
 }
 
 /// Returns the text of a heading: `### Time Model Statistics`.
@@ -118,6 +145,18 @@ mod tests {
             assert_eq!(tables[1].rows, [["SQL*Net | x", "1,2", "9bab"]]);
             assert!(tables[1].is_whole);
         }
+    }
+
+    #[test]
+    fn wrapped_rows_and_headings_are_whole() {
+        let text = "### Waits\n\nStatistic| Total| per Second| per\nTrans  \n---|---|---|---  \n\
+                    a| 1| 2| 3  \n\
+                    memory max| 283,599,973,376| 931,643,214.58|\n2,215,624,824.00  \n\
+                    b| 4|  |   \n  \nEnd\n";
+        let tables = tables(text, |name| name == "Waits");
+        assert_eq!(tables[0].head, ["Statistic", "Total", "per Second", "per Trans"]);
+        let max = ["memory max", "283,599,973,376", "931,643,214.58", "2,215,624,824.00"];
+        assert_eq!(tables[0].rows, [["a", "1", "2", "3"], max, ["b", "4", "", ""]]);
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub struct RunEntry {
     pub id: String,
     pub verb: String,
     pub started_at: Option<Timestamp>,
+    /// When a file in its directory was last written.
+    pub changed_at: Option<Timestamp>,
     pub target_path: Option<String>,
     pub state: RunState,
     /// Figures by name; empty before the end.
@@ -145,6 +147,7 @@ fn grid_entry(path: &Path) -> RunEntry {
         id: named.id,
         verb: GRID_VERB.to_owned(),
         started_at: first.and_then(|part| part.started_at).or(named.started_at),
+        changed_at: parts.iter().map(|part| part.changed_at).max().unwrap_or_default(),
         target_path: first.and_then(|part| part.target_path.clone()),
         state: RunState::Grid { recordings: parts.len() },
         summary: BTreeMap::new(),
@@ -172,6 +175,7 @@ fn run_entry(path: &Path) -> Option<RunEntry> {
             id: manifest.id,
             verb: manifest.verb,
             started_at: manifest.started_at.parse().ok(),
+            changed_at: changed_at(path),
             target_path: Some(manifest.target.path),
             state: match manifest.end {
                 End::Running if is_locked(path) => RunState::Running,
@@ -188,6 +192,7 @@ fn run_entry(path: &Path) -> Option<RunEntry> {
                 id: named.id,
                 verb: named.verb,
                 started_at: named.started_at,
+                changed_at: changed_at(path),
                 target_path: None,
                 state: RunState::Damaged { reason: error.to_string() },
                 summary: BTreeMap::new(),
@@ -195,6 +200,16 @@ fn run_entry(path: &Path) -> Option<RunEntry> {
             }
         }
     })
+}
+
+/// Returns when a file in the directory was last written. A recording may go on for months, and
+/// keep only its last days.
+fn changed_at(dir: &Path) -> Option<Timestamp> {
+    let written = |path: &PathBuf| {
+        let modified = path.symlink_metadata().ok()?.modified().ok()?;
+        Timestamp::try_from(modified).ok()
+    };
+    path::entries(dir).ok()?.iter().filter_map(written).max()
 }
 
 /// The parts of the name of a recording's directory.

@@ -170,6 +170,7 @@ pub enum ImportError {
 
 fn foreign(path: &Path, why: &'static str) -> ImportError {
     let mut tools: Vec<&str> = ALL.iter().map(|format| format.tool).collect();
+    tools.sort_unstable();
     tools.dedup();
     let known = format!("files of {}, {}", tools.join(", "), load::MADE_BY);
     ImportError::Foreign { path: path.to_owned(), why, known }

@@ -272,6 +272,7 @@ mod tests {
             id: id.to_owned(),
             verb: "calibrate".to_owned(),
             started_at: Some("2025-11-22T14:30:00Z".parse().unwrap()),
+            changed_at: None,
             target_path: Some(target.to_owned()),
             state: RunState::Ended(End::Complete),
             summary: BTreeMap::from(summary.map(|(name, figure)| (name.to_owned(), figure))),

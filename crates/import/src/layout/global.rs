@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::number::Numbers;
 use crate::report::{Container, Database, Instance, Interval, Kind, Report};
 use crate::table::{Table, cell};
-use crate::{ImportError, Section, Source, html, text, time};
+use crate::{ImportError, Section, Source, html, markdown, text, time};
 
 use super::awr::{is_complete, is_of_container};
 use super::facts::{Activity, Facts, MIB, SECOND};
@@ -16,6 +16,18 @@ use super::{Head, Layout};
 
 pub const HTML: Layout =
     Layout { name: "AWR report of a cluster, HTML", recognises: is_html, read: read_html };
+/// Its tables have headings of two rows, of which Markdown has only one.
+pub const MARKDOWN: Layout = Layout {
+    name: "AWR report of a cluster, Markdown",
+    recognises: |head| is_text(head) && markdown::is_markdown(&head.text),
+    read: |_| {
+        Err(ImportError::Refused {
+            kind: "a report of a cluster",
+            why: "as Markdown lacks headings of its tables",
+            hint: "give it as html or text: @?/rdbms/admin/awrgrpt.sql asks for its type",
+        })
+    },
+};
 pub const TEXT: Layout =
     Layout { name: "AWR report of a cluster, text", recognises: is_text, read: read_text };
 

@@ -150,6 +150,14 @@ fn every_version_says_the_same_in_either_number_format() {
 }
 
 #[test]
+fn a_report_of_a_cluster_as_markdown_is_refused_for_its_headings() {
+    let text = "# WORKLOAD REPOSITORY REPORT (RAC)\n\nId| Name\n---|---\n4711| SALES\n";
+    let error = read("hint", text, HIDDEN).unwrap_err();
+    let expected = "a report of a cluster as Markdown lacks headings of its tables";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
 fn waits_without_a_time_are_counted() {
     let table = |waits: &str, seconds: &str| {
         let rows = [

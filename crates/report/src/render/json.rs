@@ -25,6 +25,9 @@ pub fn document(report: &Report) -> Json {
     for part in [&mut scalars, &mut tables] {
         explain_nulls(part);
     }
+    if !report.notes.is_empty() {
+        document.insert(NOTES.to_owned(), json!(report.notes));
+    }
     let scalars = scalars.get_mut(0).and_then(Json::as_object_mut).map(std::mem::take);
     document.extend(scalars.into_iter().flatten());
     let mut objects = report.document.clone();
@@ -36,6 +39,9 @@ pub fn document(report: &Report) -> Json {
     document.insert(tables_key(report).to_owned(), tables);
     Json::Object(document)
 }
+
+/// Key of the notes that people read: files that were not read, figures that are missing, and why.
+const NOTES: &str = "notes";
 
 fn tables_key(report: &Report) -> &'static str {
     report.tables_key.unwrap_or(schema::TABLES)

@@ -39,6 +39,7 @@ Examples:
 pub struct CalibrateArgs {
     /// A directory, a file (which is only read) or a block device
     ///
+    /// The load takes all that the storage gives: a database on the same disks becomes slower.
     /// Several are measured as one, and any load is spread over them evenly.
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath,
           required_unless_present = "file")]

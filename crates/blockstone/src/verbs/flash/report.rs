@@ -189,7 +189,7 @@ fn headline(outcome: &Outcome, trace: Option<&Trace>) -> Headline {
     Headline { subject: words::load(outcome), figures, text, tone, ..Headline::default() }
 }
 
-/// What the steady rate is called: without a cliff there is nothing after it.
+/// The name of the steady rate: without a cliff there is nothing after it.
 fn steady_words(outcome: &Outcome) -> (&'static str, &'static str) {
     match outcome.cliff_drive_fills {
         Some(_) => ("After the cliff", "IOPS after the cliff"),

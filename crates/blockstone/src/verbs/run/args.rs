@@ -73,8 +73,8 @@ pub struct RunArgs {
     )]
     #[arg(conflicts_with_all = ["awr_info", "keep", "require"])]
     pub repeat: u32,
-    /// Repeat the load with twice the sessions each time, up to N [default N: 64], until a limit of
-    /// --for or --expect is not kept: how much the storage carries within its limits
+    /// Repeat the load with twice the sessions each time, up to N [default N: 64], until a latency
+    /// is beyond its limit of --for or --expect: how much the storage carries within its limits
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true,
           default_missing_value = "64", help_heading = "Measurement")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]

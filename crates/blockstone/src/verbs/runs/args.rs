@@ -81,7 +81,8 @@ pub struct PruneArgs {
     /// Keep this many recordings, the newest, and remove all others
     #[arg(long, value_name = "N", group = "which")]
     pub keep: Option<usize>,
-    /// Remove recordings that began longer ago than this, as in 30d; not together with --keep
+    /// Remove recordings to which nothing was written for longer than this, as in 30d; not
+    /// together with --keep
     #[arg(long, value_name = "AGE", group = "which", value_parser = any_age)]
     pub older_than: Option<SignedDuration>,
     #[command(flatten)]

@@ -60,9 +60,12 @@ impl Chosen {
         if let Some(keep) = args.keep {
             runs.drain(..keep.min(runs.len()));
         }
-        // Of one whose beginning is not known, nothing says that it is old.
+        // Of one whose beginning is not known, nothing says that it is old. One that began long ago
+        // may have recorded until yesterday.
         let is_older = |run: &RunEntry, age: SignedDuration| {
-            run.started_at.is_some_and(|at| now.duration_since(at) > age)
+            let last =
+                run.started_at.map(|at| run.changed_at.map_or(at, |changed| changed.max(at)));
+            last.is_some_and(|at| now.duration_since(at) > age)
         };
         runs.retain(|run| args.older_than.is_none_or(|age| is_older(run, age)));
         runs.retain(|run| run.state != RunState::Running);
@@ -144,6 +147,7 @@ mod tests {
             id: id.to_owned(),
             verb: "run".to_owned(),
             started_at: days.map(ago),
+            changed_at: days.map(ago),
             target_path: None,
             state,
             summary: BTreeMap::new(),
@@ -163,6 +167,7 @@ mod tests {
             run("e", Some(50), &["x"], ended()),
             RunEntry { labels: Err("damaged".to_owned()), ..run("f", Some(60), &[], ended()) },
             run("g", None, &[], RunState::Damaged { reason: "EOF".to_owned() }),
+            RunEntry { changed_at: Some(NOW), ..run("h", Some(70), &["y"], ended()) },
         ];
         let older_than = days.map(|days| SignedDuration::from_hours(24 * days));
         let (filter, dry_run, yes) = (Filter::default(), false, true);
@@ -174,11 +179,11 @@ mod tests {
     #[test]
     fn the_newest_the_running_and_the_tagged_are_kept() {
         let ids = |text: &str| text.chars().map(String::from).collect::<Vec<_>>();
-        assert_eq!(chosen(Some(0), None, true), (ids("abdefg"), 0));
-        assert_eq!(chosen(Some(0), None, false), (ids("adg"), 3));
-        assert_eq!(chosen(Some(1), None, false), (ids("dg"), 3));
+        assert_eq!(chosen(Some(0), None, true), (ids("abdefgh"), 0));
+        assert_eq!(chosen(Some(0), None, false), (ids("adg"), 4));
+        assert_eq!(chosen(Some(1), None, false), (ids("dg"), 4));
         assert_eq!(chosen(Some(9), None, false), (ids(""), 0));
         assert_eq!(chosen(None, Some(39), false), (ids("d"), 2), "g began nobody knows when");
-        assert_eq!(chosen(None, Some(40), true), (ids("ef"), 0));
+        assert_eq!(chosen(None, Some(40), true), (ids("ef"), 0), "h was written just now");
     }
 }

@@ -145,6 +145,9 @@ impl Document {
         let expectations = generator.subschema_for::<Vec<Expected>>();
         let about = "Limits that --expect names, and what became of each; only with --expect.";
         properties.extend([property(EXPECTATIONS, about, json!(expectations))]);
+        let about = "What else is to be said, as people read it; only if there is something.";
+        let notes = generator.subschema_for::<Vec<String>>();
+        properties.extend([property(super::NOTES, about, json!(notes))]);
         let about = "Every table of the report by name, the same that --csv=NAME prints.";
         let tables = self.tables_schema(&mut generator);
         properties.extend([property(self.tables_key, about, tables)]);

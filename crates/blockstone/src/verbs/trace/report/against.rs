@@ -10,7 +10,7 @@ use blockstone_base::table::{
 use blockstone_base::units::format_ns;
 use blockstone_record::manifest::End;
 use blockstone_report::render::json::schema::Tables;
-use blockstone_report::{Headline, Report, Section};
+use blockstone_report::{Detail, Headline, Report, Section};
 use blockstone_trace::{Component, Spent, Statement, Trace};
 
 use crate::verbs::trace::input::Input;
@@ -121,6 +121,8 @@ pub fn report(a: &Input, b: &Input, names: &[String; 2]) -> Report {
     let (spent, buckets) = (spent.into_iter().flatten(), buckets.into_iter().flatten());
     let compared = by_component(&a.trace, &b.trace);
     let chart = charts::against(&compared);
+    // Logs of durations divide no time.
+    let detail = if compared.is_empty() { Detail::Page } else { Detail::Screen };
     let components = components(compared);
     let warnings: Vec<String> = a.warnings.iter().chain(&b.warnings).cloned().collect();
     Report {
@@ -133,7 +135,7 @@ pub fn report(a: &Input, b: &Input, names: &[String; 2]) -> Report {
         warnings,
         sections: vec![
             Section::of("sides", SideRow::table("sides", "Traces", sides)),
-            Section::of("components", components),
+            Section::of("components", components).detail(detail),
             Section::page("components-chart", "Response time in A and in B").with([chart]),
             Section::of("statements", statements(&a.trace, &b.trace)),
             Section::page("profiles", "Components and histograms").with([
