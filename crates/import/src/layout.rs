@@ -11,7 +11,7 @@ mod sections;
 mod statements;
 mod statspack;
 
-use crate::{ImportError, Report, Source, spool};
+use crate::{ImportError, Report, Source, markdown, spool};
 
 /// A layout of reports.
 pub struct Layout {
@@ -141,6 +141,13 @@ impl Head {
 
     pub fn is_html(&self) -> bool {
         spool::is_html(&self.text)
+    }
+
+    /// Returns whether the report, not what precedes it, has tables of Markdown. Every section of
+    /// a report as text names the database.
+    pub fn is_markdown(&self) -> bool {
+        let report = self.lower.find("workload repository").map(|at| &self.lower[at..]);
+        report.is_some_and(markdown::is_markdown) && !self.contains("db/inst:")
     }
 
     pub fn layout(&self) -> Option<&'static Layout> {

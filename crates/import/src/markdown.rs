@@ -12,6 +12,9 @@ pub fn is_markdown(text: &str) -> bool {
 
 /// A heading or a row is wrapped over no more lines than this.
 const WRAPPED_MAX: usize = 8;
+/// Maximum numbers of rows of a table, and of cells of a row; no report has as many.
+const ROWS_MAX: usize = 100_000;
+const ROW_CELLS_MAX: usize = 1_000;
 
 /// Returns the tables of the wanted sections, named by their headings, and those before the first
 /// such section, without a name.
@@ -26,7 +29,9 @@ pub fn tables(text: &str, wanted: impl Fn(&str) -> bool) -> Vec<Table<'_>> {
             is_wanted = wanted(name);
             is_before &= !is_wanted;
             section = if is_wanted { name } else { "" };
-        } else if let Some((table, end)) = table(&lines, at).filter(|_| line.contains('|')) {
+        } else if line.contains('|')
+            && let Some((table, end)) = table(&lines, at)
+        {
             at = end;
             if is_wanted || is_before {
                 found.push(Table { name: Cow::Borrowed(section), ..table });
@@ -46,27 +51,55 @@ fn table<'a>(lines: &[&'a str], first: usize) -> Option<(Table<'a>, usize)> {
     let is_framed = head[rule].trim_start().starts_with('|');
     let columns = cells(head[rule], is_framed).len();
     let names = cells(&head[..rule].join(" "), is_framed).iter().map(|it| joined(it)).collect();
-    let mut rows = Vec::new();
+    let mut rows: Vec<Vec<Cow<'a, str>>> = Vec::new();
+    // A line without a bar that belongs to the row behind it.
+    let mut before = String::new();
     let mut at = first + rule + 1;
-    while let Some(line) = lines.get(at).filter(|line| line.contains('|')) {
-        let mut row = cells(line, is_framed);
+    while let Some(line) = lines.get(at).filter(|line| is_part(line)) {
         at += 1;
-        let mut wrapped = (*line).to_owned();
-        let end = (at + WRAPPED_MAX).min(lines.len());
-        // The last cell may be in the next line, or be empty.
-        let goes_on = |row: &[Cow<'_, str>], next: &str| {
-            let is_last = row.last().is_some_and(|cell| cell.is_empty()) && !next.contains('|');
-            (row.len() < columns || is_last) && is_part(next)
-        };
-        while at < end && goes_on(&row, lines[at]) {
-            wrapped = format!("{} {}", wrapped.trim_end(), lines[at].trim_start());
-            row = cells(&wrapped, is_framed).into_iter().map(|it| it.into_owned().into()).collect();
-            at += 1;
+        if rows.len() >= ROWS_MAX {
+            continue;
         }
-        rows.push(row);
+        let own = cells(line, is_framed);
+        let last = rows.last_mut().filter(|_| before.is_empty());
+        match last {
+            // The rest of the last cell, unless that is a number.
+            Some(row) if !line.contains('|') => match row.last_mut() {
+                Some(cell) if row_is_open(cell) => {
+                    *cell = format!("{cell} {}", line.trim()).trim().to_owned().into();
+                }
+                _ => line.trim().clone_into(&mut before),
+            },
+            None if !line.contains('|') => line.trim().clone_into(&mut before),
+            // The rest of a row that lacks cells, or its last bar.
+            Some(row)
+                if (row.len() < columns && own.len() < columns)
+                    || (is_framed && !line.trim_start().starts_with('|')) =>
+            {
+                let mut own = own.into_iter().map(|it| Cow::Owned(it.into_owned()));
+                let joined = [row.pop(), own.next()].into_iter().flatten();
+                let joined = joined.collect::<Vec<_>>().join(" ");
+                row.push(joined.trim().to_owned().into());
+                let missing = columns.saturating_sub(row.len());
+                row.extend(own.take(missing));
+            }
+            _ => {
+                let mut row = own;
+                if let (false, Some(name)) = (before.is_empty(), row.first_mut()) {
+                    *name = format!("{} {name}", std::mem::take(&mut before)).into();
+                }
+                rows.push(row);
+            }
+        }
     }
     let is_whole = at < lines.len();
     Some((Table { head: names, rows, is_whole, ..Table::default() }, at))
+}
+
+/// Whether more text may follow in a cell: behind a number, the next row begins.
+fn row_is_open(cell: &str) -> bool {
+    !cell.chars().any(|it| it.is_ascii_digit())
+        || cell.chars().any(|it| it.is_alphabetic() && !"KMGT".contains(it))
 }
 
 /// Whether a line may be a part of a row.
@@ -95,7 +128,7 @@ fn cells(line: &str, is_framed: bool) -> Vec<Cow<'_, str>> {
     let mut cells = Vec::new();
     let mut start = 0;
     for (at, _) in line.match_indices('|') {
-        if !line[..at].ends_with('\\') {
+        if !line[..at].ends_with('\\') && cells.len() < ROW_CELLS_MAX {
             cells.push(plain(&line[start..at]));
             start = at + 1;
         }
@@ -152,11 +185,24 @@ mod tests {
         let text = "### Waits\n\nStatistic| Total| per Second| per\nTrans  \n---|---|---|---  \n\
                     a| 1| 2| 3  \n\
                     memory max| 283,599,973,376| 931,643,214.58|\n2,215,624,824.00  \n\
-                    b| 4|  |   \n  \nEnd\n";
+                    b| 4|  |   \nshort| 5\nc| 6| 7| 8\nlong\nname| 9| 10| 11\n  \nEnd\n";
         let tables = tables(text, |name| name == "Waits");
         assert_eq!(tables[0].head, ["Statistic", "Total", "per Second", "per Trans"]);
         let max = ["memory max", "283,599,973,376", "931,643,214.58", "2,215,624,824.00"];
-        assert_eq!(tables[0].rows, [["a", "1", "2", "3"], max, ["b", "4", "", ""]]);
+        let rows: Vec<Vec<&str>> =
+            tables[0].rows.iter().map(|row| row.iter().map(|it| &**it).collect()).collect();
+        assert_eq!(rows[..3], [["a", "1", "2", "3"], max, ["b", "4", "", ""]]);
+        let long = ["long name", "9", "10", "11"];
+        assert_eq!(rows[3..], [&["short", "5"][..], &["c", "6", "7", "8"], &long]);
+    }
+
+    #[test]
+    fn the_text_of_a_last_cell_goes_on_in_the_next_line() {
+        let text =
+            "### S\n\n|Time|Id|Text|\n|---|---|---|\n|1|a|select x\nfrom t|\n|2|b|y|\n\nEnd\n";
+        let rows = &tables(text, |name| name == "S")[0].rows;
+        assert_eq!((rows.len(), &*rows[1][1]), (2, "b"), "{rows:?}");
+        assert!(rows[0][2].starts_with("select x"), "{rows:?}");
     }
 
     #[test]

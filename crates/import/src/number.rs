@@ -118,7 +118,9 @@ pub fn significant(text: &str) -> usize {
 
 /// A byte that is not ASCII may be a blank, and no number contains a letter.
 fn is_border(byte: u8) -> bool {
-    byte.is_ascii_whitespace() || !byte.is_ascii() || matches!(byte, b'>' | b'<' | b'-' | b'+')
+    byte.is_ascii_whitespace()
+        || !byte.is_ascii()
+        || matches!(byte, b'>' | b'<' | b'-' | b'+' | b'|')
 }
 
 #[derive(Debug, Default)]

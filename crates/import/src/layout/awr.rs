@@ -16,7 +16,7 @@ pub const HTML: Layout =
     Layout { name: "AWR report of an instance, HTML", recognises: is_html, read: read_html };
 pub const MARKDOWN: Layout = Layout {
     name: "AWR report of an instance, Markdown",
-    recognises: |head| is_text(head) && markdown::is_markdown(&head.text),
+    recognises: |head| is_text(head) && head.is_markdown(),
     read: read_markdown,
 };
 pub const TEXT: Layout =

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::number::Numbers;
 use crate::report::{Container, Database, Instance, Interval, Kind, Report};
 use crate::table::{Table, cell};
-use crate::{ImportError, Section, Source, html, markdown, text, time};
+use crate::{ImportError, Section, Source, html, text, time};
 
 use super::awr::{is_complete, is_of_container};
 use super::facts::{Activity, Facts, MIB, SECOND};
@@ -19,7 +19,7 @@ pub const HTML: Layout =
 /// Its tables have headings of two rows, of which Markdown has only one.
 pub const MARKDOWN: Layout = Layout {
     name: "AWR report of a cluster, Markdown",
-    recognises: |head| is_text(head) && markdown::is_markdown(&head.text),
+    recognises: |head| is_text(head) && head.is_markdown(),
     read: |_| {
         Err(ImportError::Refused {
             kind: "a report of a cluster",
