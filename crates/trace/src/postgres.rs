@@ -51,9 +51,15 @@ fn recognises(head: &[u8]) -> bool {
 }
 
 /// Whether a line is a message with a time: a log may have nothing but errors. psql, which is a
-/// client, prints errors without a time.
+/// client, prints errors without one.
 fn is_dated(line: &str) -> bool {
-    prefix::start(line).is_some_and(|it| prefix::time(it.prefix).is_some())
+    // The log of an application quotes such messages behind a level of its own, or a class.
+    let is_own = |prefix: &str| {
+        let mut words = prefix.split(|it: char| !it.is_ascii_alphabetic());
+        let is_quoted = prefix.contains("psql:") || prefix.contains("PG::");
+        !is_quoted && !words.any(|word| matches!(word, "ERROR" | "FATAL" | "WARN" | "INFO"))
+    };
+    prefix::start(line).is_some_and(|it| is_own(it.prefix) && prefix::time(it.prefix).is_some())
 }
 
 const DURATION: &str = "duration: ";

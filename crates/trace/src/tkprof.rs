@@ -449,6 +449,7 @@ impl Lines for Report {
         let is_complete = self.totals_count > 0 && self.totals_count.is_multiple_of(2);
         let notes = self.notes(is_complete);
         let mut statements = self.statements;
+        let merges_statements = self.merged.is_some();
         statements.extend(self.merged);
         let components = if is_complete {
             self.totals.components().1
@@ -472,6 +473,7 @@ impl Lines for Report {
             notes,
             cut_files: u64::from(!(is_complete && self.has_ended)),
             skipped_lines: self.skipped_lines,
+            merges_statements,
             ..Trace::default()
         }
     }

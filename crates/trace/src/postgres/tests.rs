@@ -369,7 +369,13 @@ fn a_log_with_nothing_but_errors_is_a_log() {
     ] {
         assert!((FORMAT.recognises)(line.as_bytes()), "{line}");
     }
-    for line in ["psql:demo2.sql:1: ERROR:  syntax error\n", "ERROR:  syntax error at 3\n"] {
+    for line in [
+        "psql:demo2.sql:1: ERROR:  syntax error\n",
+        "ERROR:  syntax error at 3\n",
+        "2024-05-14 10:00:00 psql:demo2.sql:1: ERROR:  syntax error\n",
+        "E, [2024-05-14T10:00:00.123456 #77] ERROR -- : PG::UniqueViolation: ERROR:  duplicate\n",
+        "2024-05-14 10:00:00,123 ERROR app psycopg2.errors.UniqueViolation: ERROR:  duplicate\n",
+    ] {
         assert!(!(FORMAT.recognises)(line.as_bytes()), "{line}");
     }
 }

@@ -76,22 +76,18 @@ const ALL: &[Kind] = &[
     ),
     kind(
         |text| {
-            let first = first(text).replace('"', "");
-            ["usr,sys,idl,wai", "read,writ"].iter().any(|names| first.contains(names))
+            let names: Vec<&str> = first(text).split(',').map(|it| it.trim_matches('"')).collect();
+            let has = |some: &[&str]| names.windows(some.len()).any(|part| part == some);
+            has(&["usr", "sys", "idl", "wai"]) || has(&["read", "writ"])
         },
         "CSV of dstat or dool without its first lines, which say what the columns are",
         DSTAT,
     ),
-    kind(|text| text.contains("Total DISK READ"), "iotop's text", IOSTAT),
+    kind(|text| text.lines().any(is_of_iotop), "iotop's text", IOSTAT),
     kind(
         |text| has(text, &["alloc", "free", "read", "write"]) && text.contains("bandwidth"),
         "zpool iostat's text",
         IOSTAT,
-    ),
-    kind(
-        |text| text.contains("rpc bklog"),
-        "nfsiostat's text",
-        "blockstone watch shows NFS mounts of this host",
     ),
     kind(|text| lines(text, "Script started on "), "what script(1) recorded of a terminal", IOSTAT),
     kind(|text| has(text, &["%irq", "%soft", "CPU"]), "mpstat's text, which has no disks", IOSTAT),
@@ -116,7 +112,6 @@ const ALL: &[Kind] = &[
     ),
     kind(|text| lines(text, "# Query_time:"), "a slow query log", TRACE),
     kind(|text| text.contains("\"fio version\""), "a result of fio as JSON", CALIBRATE),
-    kind(|text| text.contains(" clat (") && text.contains("IO depths"), "fio's text", CALIBRATE),
     kind(
         |text| lines(text, "# HELP ") || lines(text, "# TYPE "),
         "metrics for Prometheus",
@@ -133,6 +128,12 @@ const ALL: &[Kind] = &[
         "awrrpt.sql writes one of an instance, awrgrpt.sql one of a cluster",
     ),
     kind(|text| starts(text, &["<?xml"]), "XML", AS_CSV),
+    kind(
+        |text| text.contains("rpc bklog"),
+        "nfsiostat's text",
+        "blockstone watch shows NFS mounts of this host",
+    ),
+    kind(|text| text.contains(" clat (") && text.contains("IO depths"), "fio's text", CALIBRATE),
     kind(|text| text.starts_with("#!"), "a script", "name the file that it writes"),
     kind(|text| lines(text, "zzz "), "a file of OSWatcher or ExaWatcher without disks", IOSTAT),
 ];
@@ -158,6 +159,12 @@ fn lines(text: &str, start: &str) -> bool {
     text.lines().any(|line| line.starts_with(start))
 }
 
+/// iotop -t puts the time before its totals.
+fn is_of_iotop(line: &str) -> bool {
+    let before = line.split_once("Total DISK READ").map(|(before, _)| before);
+    before.is_some_and(|it| it.bytes().all(|byte| b"0123456789: ".contains(&byte)))
+}
+
 /// Whether the text begins with one of these, in any case.
 fn starts(text: &str, marks: &[&str]) -> bool {
     let text = text.trim_start();
@@ -169,6 +176,8 @@ fn starts(text: &str, marks: &[&str]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const JSON: &str = "JSON, but neither of sadf -j nor of iostat -o JSON";
 
     #[test]
     fn text_that_is_not_read_is_called_by_its_name() {
@@ -228,10 +237,15 @@ mod tests {
                 "what script(1) recorded of a terminal",
             ),
             ("r: (groupid=0)\n    clat (usec): min=60\n  IO depths    : 1=100.0%\n", "fio's text"),
-            ("{\"a\": 1}", "JSON, but neither of sadf -j nor of iostat -o JSON"),
+            ("{\"a\": 1}", JSON),
             ("<!DOCTYPE HTML>\n<html>", "HTML, but not a report of AWR"),
             ("", ""),
             ("a,b\n1,2\n", ""),
+            // A word of another tool in a text that is not its.
+            ("time,bytes_read,written\n1,2,3\n", ""),
+            ("thread,writ\n1,2\n", ""),
+            ("note: Total DISK READ is what iotop calls it\n", ""),
+            ("{\"log\": \" clat (usec) IO depths rpc bklog\"}", JSON),
         ] {
             assert_eq!(kind_of(text).map_or("", |it| it.what), expected, "{text}");
         }
