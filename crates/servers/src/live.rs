@@ -1,10 +1,10 @@
 //! Live counters of a run in progress: the last values of its target and its sessions, available to
 //! other processes on this host over a socket in the recording's directory.
 //!
-//! A client sends a line break and receives one line of JSON, an [`Answer`]. Without clients, the
-//! run only reads one atomic counter per tick. Counters of single sessions are read for each
-//! answer: the run itself reads those of many sessions too seldom for the edges of a client's
-//! interval.
+//! A client sends a line, a [`Question`], and receives one line of JSON, an [`Answer`]. Without
+//! clients, the run only reads one atomic counter per tick. The events of single sessions are
+//! counted for each question about them: the run itself reads those of many sessions too seldom
+//! for the edges of a client's interval. Their processor time is that of the run's last look.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -38,10 +38,34 @@ const FIRST_TICK: Duration = Duration::from_secs(5);
 const ANSWER: Duration = Duration::from_secs(10);
 /// Maximum size of an answer, enough for thousands of sessions.
 const ANSWER_BYTES: u64 = 16 << 20;
-/// Maximum size of a question, which is a line break.
+/// Maximum size of a question.
 const QUESTION_BYTES: u64 = 64;
 /// Bytes read at a time.
 const PIECE: usize = 64 << 10;
+
+/// The text before the line break of a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// The last tick, and the counters of each session as they are now.
+    Counters,
+    /// The last tick without counters of sessions, which take time to read.
+    Tick,
+}
+
+impl Question {
+    const TICK: &'static [u8] = b"tick\n";
+
+    const fn line(self) -> &'static [u8] {
+        match self {
+            Self::Counters => b"\n",
+            Self::Tick => Self::TICK,
+        }
+    }
+
+    fn of(line: &[u8]) -> Self {
+        if line == Self::TICK { Self::Tick } else { Self::Counters }
+    }
+}
 
 /// Description of a run, and its last counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -162,14 +186,15 @@ impl Shared {
             if asked == 0 || !question.ends_with(b"\n") {
                 return Ok(());
             }
-            let answer = Answer { rows: self.last_rows(), ..self.about.clone() };
+            let rows = self.last_rows(Question::of(&question));
+            let answer = Answer { rows, ..self.about.clone() };
             let mut text = serde_json::to_string(&answer)?;
             text.push('\n');
             (&*stream).write_all(text.as_bytes())?;
         }
     }
 
-    fn last_rows(&self) -> Vec<(String, String, Vec<Cell>)> {
+    fn last_rows(&self, question: Question) -> Vec<(String, String, Vec<Cell>)> {
         let none = |rows: &mut Vec<Reading>| rows.is_empty() && !self.over.load(Ordering::Relaxed);
         let mut rows = self.rows.lock();
         self.ticked.wait_while_for(&mut rows, none, FIRST_TICK);
@@ -177,7 +202,8 @@ impl Shared {
         let mut all: Vec<_> = rows.iter().map(row).collect();
         drop(rows);
         let mut counts = Vec::new();
-        if let Some(target) = self.target.upgrade() {
+        let target = (question == Question::Counters).then(|| self.target.upgrade()).flatten();
+        if let Some(target) = target {
             target.count_sessions(&mut counts);
         }
         all.extend(counts.iter().map(row));
@@ -201,8 +227,8 @@ impl Asker {
     }
 
     /// Returns the last counters of the run.
-    pub fn ask(&mut self) -> io::Result<Answer> {
-        self.lines.get_mut().write_all(b"\n")?;
+    pub fn ask(&mut self, question: Question) -> io::Result<Answer> {
+        self.lines.get_mut().write_all(question.line())?;
         let (mut line, until) = (Vec::new(), Instant::now() + ANSWER);
         while !line.ends_with(b"\n") {
             let room = (ANSWER_BYTES - line.len() as u64).min(PIECE as u64);
@@ -269,13 +295,16 @@ mod tests {
         old.probe = SESSION_EVENT.probe;
         teller.tell(&[reading(1), old]);
         for looks in [0, 1, 2] {
-            let rows = asker.ask().unwrap().rows;
+            let rows = asker.ask(Question::Counters).unwrap().rows;
             let of_sessions: Vec<_> = rows.iter().filter(|row| row.0 == "session_event").collect();
             assert_eq!(of_sessions.len(), 1, "{rows:?}");
             assert_eq!(of_sessions[0].2, [Cell::Value(looks)]);
         }
+        assert_eq!(asker.ask(Question::Tick).unwrap().rows.len(), 1, "only the tick");
+        let rows = asker.ask(Question::Counters).unwrap().rows;
+        assert_eq!(rows[1].2, [Cell::Value(3)], "a tick does not count");
         drop(target);
-        assert_eq!(asker.ask().unwrap().rows.len(), 1, "it is over");
+        assert_eq!(asker.ask(Question::Counters).unwrap().rows.len(), 1, "it is over");
     }
 
     fn reading(value: u64) -> Reading {
@@ -298,14 +327,14 @@ mod tests {
         for value in [5, 6] {
             teller.tell(&[reading(value)]);
             for asker in &mut askers {
-                let answer = asker.ask().unwrap();
+                let answer = asker.ask(Question::Counters).unwrap();
                 let row = reading(value);
                 let rows = vec![(row.probe.to_owned(), row.object, row.cells)];
                 assert_eq!(answer, Answer { rows, ..about.clone() });
             }
         }
         drop(teller);
-        assert!(askers[0].ask().is_err());
+        assert!(askers[0].ask(Question::Counters).is_err());
         assert!(Asker::connect(dir.path()).is_err());
         assert!(!dir.path().join(SOCKET).exists());
     }
@@ -323,7 +352,7 @@ mod tests {
             sent
         });
         let mut asker = Asker::connect(dir.path()).unwrap();
-        let error = asker.ask().unwrap_err();
+        let error = asker.ask(Question::Counters).unwrap_err();
         assert_eq!(error.to_string(), "the answer is longer than 16 MiB");
         drop(asker);
         assert!(hostile.join().unwrap() < 2 * ANSWER_BYTES, "the rest was not taken");
@@ -348,6 +377,6 @@ mod tests {
         let teller = Teller::start(&dir, Answer::default(), no_target()).unwrap();
         let mut asker = Asker::connect(&dir).unwrap();
         teller.tell(&[reading(1)]);
-        asker.ask().unwrap();
+        asker.ask(Question::Counters).unwrap();
     }
 }

@@ -8,7 +8,7 @@ use blockstone_base::column::{Reading, Schema, Unmeasured};
 use blockstone_base::database::{self, SESSION, SESSIONS};
 
 use super::{Monitor, Server};
-use crate::live::{Answer, Asker};
+use crate::live::{Answer, Asker, Question};
 use crate::sql::Member;
 use crate::sql::error::SqlError;
 use crate::unmeasured::Missing;
@@ -27,7 +27,7 @@ struct Run {
 pub fn open(rest: &str) -> Result<Box<dyn Monitor>, SqlError> {
     let dir = PathBuf::from(rest);
     let mut asker = Asker::connect(&dir).map_err(|error| over(&dir, &error))?;
-    let last = asker.ask().map_err(|error| over(&dir, &error))?;
+    let last = asker.ask(Question::Tick).map_err(|error| over(&dir, &error))?;
     Ok(Box::new(Run { dir, asker, last }))
 }
 
@@ -46,13 +46,14 @@ fn over(dir: &Path, error: &io::Error) -> SqlError {
 }
 
 impl Run {
-    /// Appends the wanted series as of the run's last tick.
+    /// Appends the wanted series of the answer.
     fn ask(
         &mut self,
+        question: Question,
         readings: &mut Vec<Reading>,
         wanted: impl Fn(&str) -> bool,
     ) -> Result<(), SqlError> {
-        self.last = self.asker.ask().map_err(|error| over(&self.dir, &error))?;
+        self.last = self.asker.ask(question).map_err(|error| over(&self.dir, &error))?;
         let rows = self.last.rows.iter().filter(|(probe, ..)| wanted(probe));
         readings.extend(rows.filter_map(|(probe, object, cells)| {
             let schema = schema(probe).filter(|schema| schema.columns.len() == cells.len())?;
@@ -73,12 +74,12 @@ impl Monitor for Run {
     }
 
     fn counters(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError> {
-        self.ask(readings, |probe| !is_sample(probe))
+        self.ask(Question::Counters, readings, |probe| !is_sample(probe))
     }
 
     /// Returns the run's last samples. The time of each event is exact in its counters.
     fn sessions(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError> {
-        self.ask(readings, is_sample)
+        self.ask(Question::Tick, readings, is_sample)
     }
 
     fn unmeasured(&self) -> Missing {
