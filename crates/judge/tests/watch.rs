@@ -297,7 +297,7 @@ fn contradictions_of_an_imported_load_are_named() {
         (Load { cpu_s: Some(30), ..LOAD }, "DB CPU above DB time: DB CPU 30"),
         (Load { waits_s: 2, ..LOAD }, "65 % of DB time is in neither"),
         (Load { waits_s: 30, ..LOAD }, "processor time and waits is 75 % above DB time"),
-        (Load { untimed_waits: 4_092_389, ..LOAD }, "4,092,389 waits for storage were counted"),
+        (Load { untimed_waits: 4_092_389, ..LOAD }, "4,092,389 waits for storage have no time"),
         (Load { written_mib: 300, ..LOAD }, "500 MiB of redo, of 300 MiB written"),
     ] {
         let verdict = Host { load: Some(load), ..healthy() }.verdict("import-adds-up");

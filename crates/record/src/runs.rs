@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
 use crate::error::RecordError;
-use crate::labels::Labels;
+use crate::labels::{LABELS, Labels};
 use crate::manifest::{End, Figure, MANIFEST};
 use crate::recording::read_manifest;
 
@@ -37,7 +37,7 @@ pub struct RunEntry {
     pub id: String,
     pub verb: String,
     pub started_at: Option<Timestamp>,
-    /// When a file in its directory was last written.
+    /// When its recording was last written.
     pub changed_at: Option<Timestamp>,
     pub target_path: Option<String>,
     pub state: RunState,
@@ -175,7 +175,10 @@ fn run_entry(path: &Path) -> Option<RunEntry> {
             id: manifest.id,
             verb: manifest.verb,
             started_at: manifest.started_at.parse().ok(),
-            changed_at: changed_at(path),
+            changed_at: match manifest.end {
+                End::Running => last_written(path),
+                _ => written_at(&path.join(MANIFEST)),
+            },
             target_path: Some(manifest.target.path),
             state: match manifest.end {
                 End::Running if is_locked(path) => RunState::Running,
@@ -192,7 +195,7 @@ fn run_entry(path: &Path) -> Option<RunEntry> {
                 id: named.id,
                 verb: named.verb,
                 started_at: named.started_at,
-                changed_at: changed_at(path),
+                changed_at: last_written(path),
                 target_path: None,
                 state: RunState::Damaged { reason: error.to_string() },
                 summary: BTreeMap::new(),
@@ -202,14 +205,17 @@ fn run_entry(path: &Path) -> Option<RunEntry> {
     })
 }
 
-/// Returns when a file in the directory was last written. A recording may go on for months, and
-/// keep only its last days.
-fn changed_at(dir: &Path) -> Option<Timestamp> {
-    let written = |path: &PathBuf| {
-        let modified = path.symlink_metadata().ok()?.modified().ok()?;
-        Timestamp::try_from(modified).ok()
-    };
-    path::entries(dir).ok()?.iter().filter_map(written).max()
+fn written_at(path: &Path) -> Option<Timestamp> {
+    let modified = path.symlink_metadata().ok()?.modified().ok()?;
+    Timestamp::try_from(modified).ok()
+}
+
+/// Returns when a file of a recording that did not end was last written. A recording may go on for
+/// months, and keep only its last days. Tags and pages are made of it later.
+fn last_written(dir: &Path) -> Option<Timestamp> {
+    let is_recorded = |path: &&PathBuf| !path.ends_with(LABELS) && !path.ends_with(PAGE);
+    let entries = path::entries(dir).ok()?;
+    entries.iter().filter(is_recorded).filter_map(|path| written_at(path)).max()
 }
 
 /// The parts of the name of a recording's directory.

@@ -18,12 +18,12 @@ const ABOUT: About = About {
                 1.5 while their bytes agree to 10 %; if redo is more than 10 % and 64 MiB above \
                 the bytes written, which include it, except in a pluggable database, whose redo \
                 its CDB writes; if the processor time of calls is more than 5 % above DB time; \
-                or if more than 25 % of DB time is in neither processor time nor waits, or the \
-                sum of both is more than 25 % above it; or if waits for storage took less than a \
-                microsecond each. All of it is summed over the intervals \
-                in which both are known, each instance by itself; times are compared from 10 s \
-                of DB time on, since some reports print whole seconds. Inconclusive if none of \
-                these can be compared.",
+                if more than 25 % of DB time is in neither processor time nor waits, or the sum \
+                of both is more than 25 % above it; or if waits for storage took less than a \
+                microsecond each (500,000 or more in a whole second). All of it is summed over \
+                the intervals in which both are known, each instance by itself; times are \
+                compared from 10 s of DB time on, since some reports print whole seconds. \
+                Inconclusive if none of these can be compared.",
     cause: "Counters of I/O by function are known to be wrong on some releases of clusters. \
             Processor time above DB time, or waits that do not add up, come from calls that the \
             database does not charge to sessions, from a paused machine, or from processors that \
@@ -31,7 +31,8 @@ const ABOUT: About = About {
             complete when a session looked, or from timed_statistics = false. Redo above what \
             was written is not of the same instance or time.",
     next: "Take requests from the statistics of the instance, which is what every figure here \
-           does; take the need of processors from the host's busy time.",
+           does; take the need of processors from the host's busy time, and no latency from waits \
+           that have no time.",
 };
 
 pub(super) const WATCH: WatchRule = WatchRule::new(&ABOUT, |observed| {
@@ -165,8 +166,8 @@ impl Instance<'_> {
     fn timed(&self) -> Compared {
         let [untimed, _] = self.moved(["untimed_waits", "elapsed_ns"])?;
         let seen = format!(
-            "{} waits for storage were counted but not timed: their time, and their part of DB \
-             time, are missing",
+            "{} waits for storage have no time: they were for reads that were already complete, \
+             or were not timed, and no latency follows from them",
             thousands(untimed as i64)
         );
         (untimed > 0.0).then_some((true, seen))

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use blockstone_base::hint::Hint as _;
 
@@ -44,6 +45,28 @@ fn labels_are_read_back_and_change_nothing_else() {
     labels.annotate("").unwrap();
     labels.tags.clear();
     assert_eq!(labels.shown(), None);
+}
+
+#[test]
+fn what_is_made_of_a_recording_later_does_not_make_it_younger() {
+    let parent = tempfile::tempdir().unwrap();
+    let dir = parent.path().join("run");
+    record_run(&dir);
+    let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+    for file in fs::read_dir(&dir).unwrap() {
+        fs::File::open(file.unwrap().path()).unwrap().set_modified(old).unwrap();
+    }
+    let changed_at = || list_runs(parent.path()).unwrap().remove(0).changed_at.unwrap();
+    Labels::default().write(&dir).unwrap();
+    fs::write(dir.join("report.html"), "<html>").unwrap();
+    fs::write(dir.join("copy.csv"), "exported").unwrap();
+    assert_eq!(changed_at().as_second(), 1_700_000_000);
+    // Of one that did not end, the newest file of its own counts.
+    fs::write(dir.join("manifest.json"), "{").unwrap();
+    assert!(changed_at().as_second() > 1_700_000_000);
+    fs::File::open(dir.join("manifest.json")).unwrap().set_modified(old).unwrap();
+    fs::remove_file(dir.join("copy.csv")).unwrap();
+    assert_eq!(changed_at().as_second(), 1_700_000_000);
 }
 
 #[test]
