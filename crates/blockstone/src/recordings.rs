@@ -55,7 +55,7 @@ pub fn locate(name: &str, runs_dir: &Path) -> Result<PathBuf> {
         // A recording of a grid has an id of its own.
         Err(error) => match part_of_grid(name, runs_dir) {
             Some(part) => Ok(part),
-            None => ensure_no_file(direct).and(Err(error)),
+            None => Err(error),
         },
     }
 }
@@ -63,20 +63,20 @@ pub fn locate(name: &str, runs_dir: &Path) -> Result<PathBuf> {
 /// Refuses a file: a person who has one from another program may try it where a recording is
 /// expected.
 fn ensure_no_file(path: &Path) -> Result<()> {
-    if path.is_file() {
-        bail!(Failure::new(
-            format!(
-                "open recording {}: it is a file, and a recording is a directory",
-                path.display()
-            ),
-            format!(
-                "blockstone size {name} and blockstone trace {name} read files of other programs; \
-                 blockstone watch --import {name} --record DIR makes a recording of one",
-                name = path.display()
-            )
-        ));
+    if !path.is_file() {
+        return Ok(());
     }
-    Ok(())
+    let name = path.display();
+    let hint = match path.parent().filter(|dir| dir.join(MANIFEST).is_file()) {
+        Some(dir) if dir == Path::new("") => "name the directory: .".to_owned(),
+        Some(dir) => format!("name the directory: {}", dir.display()),
+        None => format!(
+            "blockstone size {name} and blockstone trace {name} read files of other programs; \
+             blockstone watch --import {name} --record DIR makes a recording of one"
+        ),
+    };
+    let what = format!("open recording {name}: it is a file, and a recording is a directory");
+    bail!(Failure::new(what, hint))
 }
 
 /// Returns the recording or grid in `runs_dir` that a name means: the beginning of its id or of the
@@ -103,7 +103,10 @@ pub fn find(name: &str, runs_dir: &Path) -> Result<RunEntry> {
         runs.retain(|run| run.id.starts_with(name) || run.name().starts_with(name));
     }
     match runs.as_slice() {
-        [] => Err(failed(format!("find recording `{name}`: no such recording"))),
+        [] => {
+            ensure_no_file(Path::new(name))?;
+            Err(failed(format!("find recording `{name}`: no such recording")))
+        }
         [_] => Ok(runs.remove(0)),
         many => {
             let mut names: Vec<String> = many.iter().take(LISTED).map(RunEntry::name).collect();
@@ -267,6 +270,9 @@ mod tests {
         std::fs::write(&file, "Linux\n").unwrap();
         let error = told(&locate(file.to_str().unwrap(), root.path()).unwrap_err());
         assert!(error.contains("it is a file, and a recording is a directory\nhint:"), "{error}");
+        let part = root.path().join("20260101-120000-run-aaa222/manifest.json");
+        let error = told(&locate(part.to_str().unwrap(), root.path()).unwrap_err());
+        assert!(error.ends_with("20260101-120000-run-aaa222"), "{error}");
         let error = told(&of("nope").unwrap_err());
         assert!(error.contains("no such recording\nhint: blockstone runs lists"), "{error}");
     }

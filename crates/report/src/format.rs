@@ -260,7 +260,7 @@ pub fn processors(host: &Host) -> String {
     }
     match (host.cpus, host.cpu_model.as_str()) {
         (0, _) => String::new(),
-        (1, "") => "1 processor".to_owned(),
+        (_, "") if count == "1" => "1 processor".to_owned(),
         (_, "") => format!("{count} processors"),
         (_, model) => format!("{count} × {model}"),
     }

@@ -321,6 +321,8 @@ fn nothing(
     let has_requests = |it: &Observation| it.reads_per_s.or(it.writes_per_s).is_some();
     let any_requests = observations.iter().any(has_requests);
     let any_bytes = observations.iter().any(has_bytes);
+    let of_databases = ["statspack", "csv"];
+    let is_of_host = |it: &Observation| !of_databases.iter().any(|kind| it.kind.starts_with(kind));
     match (observations.is_empty(), known) {
         (true, _) => ("nothing was observed over time", Some("it takes two snapshots at least")),
         (_, false) if observations.iter().any(|it| it.kind.starts_with("awr")) => (
@@ -334,7 +336,7 @@ fn nothing(
             "the file does not count reads and writes of disks apart, only their bytes",
             Some("iostat -x -t 1 does; iostat without -x, vmstat, and dstat without --io do not"),
         ),
-        (_, false) if !any_requests => (
+        (_, false) if !any_requests && observations.iter().any(is_of_host) => (
             "no disks were observed",
             Some("sar -d -p, sadf -j -- -A and iostat -x -t 1 show the disks of a host"),
         ),

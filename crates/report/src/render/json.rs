@@ -89,6 +89,7 @@ fn keys_of_earlier(report: &Report) -> Json {
     match (report.earlier, document(report)) {
         (Some(earlier), mut newest @ Json::Object(_)) => {
             show_open_ends(&mut newest);
+            newest.as_object_mut().and_then(|document| document.remove(NOTES));
             let mut document = earlier(keys(newest));
             let version = report.version - 1;
             document.insert("schema".to_owned(), schema::title(&report.verb, version).into());
