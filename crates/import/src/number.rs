@@ -228,6 +228,7 @@ mod tests {
         assert_eq!(Numbers::of("<td>1\u{a0}234,5</td> 7,1").unwrap(), COMMA_OR_BLANK);
         assert_eq!(Numbers::of("1'234'567 1'234.5 7.1").unwrap(), DOT_OR_BLANK);
         assert_eq!(Numbers::of("no numbers").unwrap(), DOT_OR_BLANK);
+        assert_eq!(Numbers::of("DB CPU|1.234.567,8|0,123").unwrap(), COMMA);
         assert!(Numbers::of("1,234.5 and 1.234,5").is_err());
     }
 
