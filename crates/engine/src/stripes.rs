@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use blockstone_sys::file::BlockFile;
-use blockstone_sys::ring::Place;
+use blockstone_sys::ring::FileOffset;
 
 /// Bytes written to one file before it is the turn of the next.
 pub const STRIPE_BYTES: u64 = 1 << 20;
@@ -26,14 +26,14 @@ impl Stripes {
 
     /// Returns the file and offset of the byte at `offset_bytes` of the whole.
     #[inline]
-    pub fn place(&self, offset_bytes: u64) -> Place {
+    pub fn place(&self, offset_bytes: u64) -> FileOffset {
         let files = self.0.len() as u64;
         if files == 1 {
-            return Place { file: 0, offset_bytes };
+            return FileOffset { file: 0, offset_bytes };
         }
         let (stripe, within) = (offset_bytes / STRIPE_BYTES, offset_bytes % STRIPE_BYTES);
         let offset_bytes = stripe / files * STRIPE_BYTES + within;
-        Place { file: (stripe % files) as usize, offset_bytes }
+        FileOffset { file: (stripe % files) as usize, offset_bytes }
     }
 }
 
@@ -47,7 +47,7 @@ mod tests {
         let file = |n: u32| BlockFile::create_new(&dir.path().join(n.to_string()), false).unwrap();
         let three = Stripes::new((0..3).map(|n| Arc::new(file(n))).collect());
         let place = |offset_bytes| {
-            let Place { file, offset_bytes } = three.place(offset_bytes);
+            let FileOffset { file, offset_bytes } = three.place(offset_bytes);
             (file, offset_bytes)
         };
         assert_eq!(place(0), (0, 0));
@@ -56,6 +56,9 @@ mod tests {
         assert_eq!(place(2 * STRIPE_BYTES + 7), (2, 7));
         assert_eq!(place(3 * STRIPE_BYTES), (0, STRIPE_BYTES));
         let one = Stripes::new(vec![Arc::clone(&three.files()[0])]);
-        assert_eq!(one.place(9 * STRIPE_BYTES), Place { file: 0, offset_bytes: 9 * STRIPE_BYTES });
+        assert_eq!(
+            one.place(9 * STRIPE_BYTES),
+            FileOffset { file: 0, offset_bytes: 9 * STRIPE_BYTES }
+        );
     }
 }

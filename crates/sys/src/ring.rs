@@ -44,7 +44,7 @@ pub struct SlotRange {
 
 /// Target of a request; a sync uses only the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct FileOffset {
     /// Index into the files.
     pub file: usize,
     /// Offset in bytes from the start of that file.
@@ -196,7 +196,7 @@ impl Ring {
     /// When the slot is already in flight, `len_bytes` is longer than a slot, or there is no such
     /// file.
     #[inline]
-    pub fn push(&mut self, transfer: Transfer, slot: usize, at: Place, len_bytes: u32) {
+    pub fn push(&mut self, transfer: Transfer, slot: usize, at: FileOffset, len_bytes: u32) {
         let part = SlotRange { within_bytes: 0, len_bytes, uncached: false };
         self.push_part(transfer, slot, part, at);
     }
@@ -206,7 +206,7 @@ impl Ring {
     /// # Panics
     /// When the slot is already in flight, the part extends beyond it, or there is no such file.
     #[inline]
-    pub fn push_part(&mut self, transfer: Transfer, slot: usize, part: SlotRange, at: Place) {
+    pub fn push_part(&mut self, transfer: Transfer, slot: usize, part: SlotRange, at: FileOffset) {
         assert!(!self.held[slot], "slot {slot} is in flight");
         let end_bytes = part.within_bytes as usize + part.len_bytes as usize;
         assert!(end_bytes <= self.arena.slot_bytes(), "{end_bytes} bytes in a slot");
@@ -220,7 +220,13 @@ impl Ring {
         self.in_flight += 1;
     }
 
-    fn entry(&self, transfer: Transfer, slot: usize, part: SlotRange, at: Place) -> squeue::Entry {
+    fn entry(
+        &self,
+        transfer: Transfer,
+        slot: usize,
+        part: SlotRange,
+        at: FileOffset,
+    ) -> squeue::Entry {
         let (fd, offset, len) = (self.fds[at.file], at.offset_bytes, part.len_bytes);
         let buffer = self.arena.slot_ptr(slot).wrapping_add(part.within_bytes as usize);
         let fixed = self.features.fixed_buffers.is_full();
@@ -378,7 +384,7 @@ mod tests {
         slot: usize,
         offset_bytes: u64,
     ) -> Result<u32, i32> {
-        ring.push(transfer, slot, Place { file: 0, offset_bytes }, 4096);
+        ring.push(transfer, slot, FileOffset { file: 0, offset_bytes }, 4096);
         let mut out = None;
         while out.is_none() {
             ring.enter(1, None).unwrap();
@@ -421,10 +427,10 @@ mod tests {
             answer.unwrap()
         };
         let part = |within_bytes, len_bytes| SlotRange { within_bytes, len_bytes, uncached: false };
-        ring.push_part(Transfer::Write, 0, part(1, 2), Place { file: 0, offset_bytes: 7 });
+        ring.push_part(Transfer::Write, 0, part(1, 2), FileOffset { file: 0, offset_bytes: 7 });
         assert_eq!(wait(&mut ring), Ok(2));
         assert_eq!(std::fs::read(dir.path().join("other")).unwrap(), b"\0\0\0\0\0\0\0bc");
-        ring.push_part(Transfer::Read, 1, part(4, 9), Place { file: 0, offset_bytes: 6 });
+        ring.push_part(Transfer::Read, 1, part(4, 9), FileOffset { file: 0, offset_bytes: 6 });
         assert_eq!(wait(&mut ring), Ok(3));
         assert_eq!(ring.buffer(1)[4..7], *b"\0bc");
     }
@@ -442,7 +448,7 @@ mod tests {
     fn memory_in_flight_is_out_of_reach() {
         require!(Uring);
         let (_dir, mut ring) = ring(1);
-        ring.push(Transfer::Read, 0, Place::default(), 4096);
+        ring.push(Transfer::Read, 0, FileOffset::default(), 4096);
         let reached = std::panic::catch_unwind(AssertUnwindSafe(|| ring.buffer(0)[0]));
         assert!(reached.is_err(), "the kernel may be writing there");
         while ring.in_flight() > 0 {

@@ -26,7 +26,7 @@ use crate::proc;
 
 pub use devices::{named as device, nvme_paths};
 pub use host::host;
-use place::Place;
+use place::SurveyedPath;
 pub use place::{Alignment, alignment_of};
 pub use usage::{user_of, user_of_beside};
 
@@ -51,7 +51,7 @@ pub enum SurveyError {
 /// If a file system hides its devices (network, ZFS, an overlay whose upper layer another mount
 /// namespace holds), the chain is empty rather than guessed.
 pub fn target(root: &Path, path: &Path) -> Result<StorageTarget, SurveyError> {
-    Ok(describe(root, &Place::of(path)?))
+    Ok(describe(root, &SurveyedPath::of(path)?))
 }
 
 /// A directory of a file system that is a layer of an overlay.
@@ -66,10 +66,10 @@ pub struct Layer {
 /// overlay. The layer may be visible only in another mount namespace, and its directory may not
 /// exist yet.
 pub fn upper_layer(root: &Path, path: &Path) -> Option<Layer> {
-    upper_layer_of(root, &Place::of(path).ok()?)
+    upper_layer_of(root, &SurveyedPath::of(path).ok()?)
 }
 
-fn upper_layer_of(root: &Path, place: &Place) -> Option<Layer> {
+fn upper_layer_of(root: &Path, place: &SurveyedPath) -> Option<Layer> {
     let mounts = Mounts::read(root);
     let mount = mounts.holding(place.mount_id, place.device, &place.path)?;
     let upper = Path::new(mount.option("upperdir").filter(|_| mount.kind == "overlay")?);
@@ -80,7 +80,7 @@ fn upper_layer_of(root: &Path, place: &Place) -> Option<Layer> {
 }
 
 /// Surveys a place whose system calls have been answered.
-fn describe(root: &Path, place: &Place) -> StorageTarget {
+fn describe(root: &Path, place: &SurveyedPath) -> StorageTarget {
     let mounts = Mounts::read(root);
     let (mount, (devices, beneath)) = if place.kind == PathKind::BlockDevice {
         (None, (devices::chain_of_number(root, &mounts, place.device), None))
@@ -110,7 +110,11 @@ fn caps(root: &Path, devices: &[BlockDevice]) -> Vec<CgroupCap> {
     Groups::read(root).io_caps(&numbers)
 }
 
-fn direct_io(place: &Place, file_system: Option<&FileSystem>, devices: &[BlockDevice]) -> DirectIo {
+fn direct_io(
+    place: &SurveyedPath,
+    file_system: Option<&FileSystem>,
+    devices: &[BlockDevice],
+) -> DirectIo {
     let logical = devices.iter().map(|device| device.logical_block_bytes).max().unwrap_or(4096);
     let memory = file_system.and_then(FileSystem::in_memory);
     let refused = match (memory, place.alignment) {

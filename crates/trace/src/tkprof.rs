@@ -34,7 +34,7 @@ const CLIENT: &str = "SQL*Net message from client";
 
 /// The construct to which the next lines belong.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Place {
+enum Section {
     #[default]
     Text,
     Calls,
@@ -64,7 +64,7 @@ struct Tables {
 struct Report {
     options: Options,
     product: String,
-    place: Place,
+    section: Section,
     block: Block,
     tables: Tables,
     statements: Vec<Statement>,
@@ -84,7 +84,7 @@ impl Report {
         Self {
             options,
             product: String::new(),
-            place: Place::default(),
+            section: Section::default(),
             block: Block::default(),
             tables: Tables::default(),
             statements: Vec::new(),
@@ -108,15 +108,15 @@ impl Report {
         } else if line.starts_with("OVERALL TOTALS FOR ALL ") {
             self.close();
             self.block = Block::Totals;
-            self.place = Place::After;
+            self.section = Section::After;
         } else if is_table(line) {
             // The next statement of a report whose rules were removed.
             if !self.tables.parts.is_empty() {
                 self.close();
             }
-            self.place = Place::Calls;
+            self.section = Section::Calls;
         } else if line.starts_with("Elapsed times include waiting on") {
-            self.place = Place::Waits;
+            self.section = Section::Waits;
         } else if line.trim_end().ends_with("lines in trace file.") {
             self.has_ended = true;
         } else if let Some(count) = line.trim().strip_suffix("unique SQL statements in trace file.")
@@ -131,7 +131,7 @@ impl Report {
 
     /// Returns whether this is the text of a statement, where dashes begin a comment.
     fn in_text(&self) -> bool {
-        self.place == Place::Text && self.tables.id.is_some()
+        self.section == Section::Text && self.tables.id.is_some()
     }
 
     fn text(&mut self, line: &str) {
@@ -162,7 +162,7 @@ impl Report {
             "Fetch" => "fetch",
             "total" => "total",
             _ => {
-                self.place = Place::After;
+                self.section = Section::After;
                 return self.after(line);
             }
         };
@@ -209,7 +209,7 @@ impl Report {
             return;
         }
         if line.trim().is_empty() {
-            self.place = Place::After;
+            self.section = Section::After;
             return;
         }
         let Some((name, [calls, longest, total])) = event(line) else {
@@ -230,7 +230,7 @@ impl Report {
     fn close(&mut self) {
         let tables = std::mem::take(&mut self.tables);
         let block = std::mem::take(&mut self.block);
-        self.place = Place::Text;
+        self.section = Section::Text;
         if tables.parts.is_empty() || (block == Block::Totals && tables.total.is_none()) {
             return;
         }
@@ -428,11 +428,11 @@ impl Lines for Report {
         if self.heading(&line) {
             return;
         }
-        match self.place {
-            Place::Text => self.text(&line),
-            Place::Calls => self.call(&line),
-            Place::After => self.after(&line),
-            Place::Waits => self.wait(&line),
+        match self.section {
+            Section::Text => self.text(&line),
+            Section::Calls => self.call(&line),
+            Section::After => self.after(&line),
+            Section::Waits => self.wait(&line),
         }
     }
 

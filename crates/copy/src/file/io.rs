@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use blockstone_sys::account;
 use blockstone_sys::buffer::{Arena, Slot};
 use blockstone_sys::file::BlockFile;
-use blockstone_sys::ring::{Place, RWF_DONTCACHE, Ring, SlotRange, Transfer};
+use blockstone_sys::ring::{FileOffset, RWF_DONTCACHE, Ring, SlotRange, Transfer};
 use blockstone_sys::thread::spawn;
 use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
 
@@ -36,7 +36,7 @@ pub(super) struct Request {
     pub slot: usize,
     pub write: bool,
     pub part: SlotRange,
-    pub at: Place,
+    pub at: FileOffset,
 }
 
 /// The slot, and the bytes moved or the errno.

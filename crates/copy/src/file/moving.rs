@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use blockstone_sys::ring::{Place, SlotRange};
+use blockstone_sys::ring::{FileOffset, SlotRange};
 use rustix::io::Errno;
 
 use super::extents::Span;
@@ -39,7 +39,8 @@ impl Moving {
             len_bytes: self.want - self.moved,
             uncached: end.uncached,
         };
-        let at = Place { file: self.file, offset_bytes: self.span.offset + u64::from(self.moved) };
+        let at =
+            FileOffset { file: self.file, offset_bytes: self.span.offset + u64::from(self.moved) };
         Request { slot, write: self.write, part, at }
     }
 

@@ -28,7 +28,7 @@ pub struct ReadCap {
 
 /// A group in which one with a limit can be created.
 #[derive(Debug, PartialEq, Eq)]
-struct Place {
+struct CapGroup {
     home: PathBuf,
     parent: PathBuf,
     /// The file that takes the limit, and what is written to it.
@@ -76,11 +76,11 @@ impl Groups {
     /// Finds the place for a limit. Where `blkio` of version 1 is mounted, it limits the devices.
     /// In version 2, a group that has processes may not limit those below it, so that the new one
     /// stands beside that of this process.
-    fn place(&self, device: &str, reads_per_s: u64) -> Option<Place> {
+    fn place(&self, device: &str, reads_per_s: u64) -> Option<CapGroup> {
         if let Some(home) = self.blkio.first() {
             let file = "blkio.throttle.read_iops_device";
             let (home, parent) = (home.clone(), home.clone());
-            return Some(Place { home, parent, file, line: format!("{device} {reads_per_s}") });
+            return Some(CapGroup { home, parent, file, line: format!("{device} {reads_per_s}") });
         }
         let limits = |dir: &&PathBuf| {
             let controllers = text(&dir.join("cgroup.subtree_control"));
@@ -88,7 +88,12 @@ impl Groups {
         };
         let home = self.unified.first()?.clone();
         let parent = self.unified.iter().take(2).find(limits)?.clone();
-        Some(Place { home, parent, file: "io.max", line: format!("{device} riops={reads_per_s}") })
+        Some(CapGroup {
+            home,
+            parent,
+            file: "io.max",
+            line: format!("{device} riops={reads_per_s}"),
+        })
     }
 }
 
@@ -135,7 +140,7 @@ mod tests {
         put(&parent.join("cgroup.subtree_control"), "cpu io memory\n");
         let place = groups.place("8:0", 70).unwrap();
         let line = "8:0 riops=70".to_owned();
-        assert_eq!(place, Place { home, parent, file: "io.max", line });
+        assert_eq!(place, CapGroup { home, parent, file: "io.max", line });
     }
 
     #[test]

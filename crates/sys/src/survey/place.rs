@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, CWD, OFlags, StatxFlags, major, minor};
 use super::SurveyError;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SurveyedPath {
     pub path: PathBuf,
     pub kind: PathKind,
     /// Major and minor number of the device itself, or of the one that its file system reports
@@ -39,7 +39,7 @@ pub enum Alignment {
     Unknown,
 }
 
-impl Place {
+impl SurveyedPath {
     pub fn of(path: &Path) -> Result<Self, SurveyError> {
         let fail = |source: io::Error| match source.kind() {
             io::ErrorKind::NotFound => SurveyError::NotFound { path: path.to_owned() },

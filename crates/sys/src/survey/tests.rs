@@ -69,8 +69,8 @@ impl Tree {
 }
 
 /// Returns a directory on the file system with this `st_dev`, reached through this mount.
-fn directory(path: &str, device: (u32, u32), mount_id: u64) -> Place {
-    Place {
+fn directory(path: &str, device: (u32, u32), mount_id: u64) -> SurveyedPath {
+    SurveyedPath {
         path: PathBuf::from(path),
         kind: PathKind::Directory,
         device,

@@ -18,7 +18,7 @@ use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
 
 use super::SurveyError;
 use super::devices::{chain_of_mount, directory, name_of_number, name_of_path};
-use super::place::Place;
+use super::place::SurveyedPath;
 use crate::mounts::{Mount, Mounts};
 use crate::proc::{entries, name_of, names, text, under};
 
@@ -42,7 +42,7 @@ pub fn user_of_beside(
     device: &Path,
     twins: &[String],
 ) -> Result<Option<String>, SurveyError> {
-    let place = Place::of(device)?;
+    let place = SurveyedPath::of(device)?;
     if place.kind != PathKind::BlockDevice {
         let what = "file or directory, not a block device";
         return Err(SurveyError::NotStorage { path: device.to_owned(), what });

@@ -94,7 +94,8 @@ fn a_loop_device_over_a_file_leads_to_the_devices_of_that_file() {
     assert_eq!(target.devices[0].beneath, ["/var/tmp/image"]);
     assert_eq!(target.devices[0].backing_file_system.as_deref(), Some("ext4"));
 
-    let device = Place { kind: PathKind::BlockDevice, ..directory("/dev/loop3", (7, 3), 24) };
+    let device =
+        SurveyedPath { kind: PathKind::BlockDevice, ..directory("/dev/loop3", (7, 3), 24) };
     let target = describe(tree.root(), &device);
     assert_eq!(names(&target), ["loop3", "vda"]);
     assert_eq!((target.file_system, target.free_bytes), (None, 1 << 20));
@@ -124,7 +125,7 @@ fn btrfs_has_a_number_of_its_own_and_several_devices() {
             "50 27 0:44 /@data /srv rw - btrfs /dev/sda rw,compress=zstd:3,subvol=/@data",
         ]);
     // A file in a subvolume has an st_dev that no mount shows, and a kernel before 5.8 no mount id.
-    let place = Place { mount_id: None, ..directory("/srv/pg", (0, 45), 0) };
+    let place = SurveyedPath { mount_id: None, ..directory("/srv/pg", (0, 45), 0) };
     let target = describe(tree.root(), &place);
     assert_eq!(names(&target), ["sda", "sdb"]);
     let options = target.file_system.unwrap().options;

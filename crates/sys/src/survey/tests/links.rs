@@ -81,7 +81,7 @@ fn sata_carries_eight_bits_in_ten_and_the_controller_may_be_faster() {
     let link = link_of(&tree, &disk).unwrap();
     assert_eq!(link.description, "SATA 6.0 Gb/s");
     assert!((link.bytes_per_s - 600e6 * 8_192.0 / 8_208.0).abs() < 1.0, "{link:?}");
-    let device = Place { kind: PathKind::BlockDevice, ..directory("/dev/sdc", (8, 32), 24) };
+    let device = SurveyedPath { kind: PathKind::BlockDevice, ..directory("/dev/sdc", (8, 32), 24) };
     let target = describe(tree.root(), &device);
     assert_eq!(target.devices[0].model.as_deref(), Some("ATA Samsung SSD 870"));
 }
