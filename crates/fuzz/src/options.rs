@@ -28,6 +28,9 @@ pub struct Options {
     /// Seconds for each target at most
     #[arg(long, default_value_t = 3600)]
     pub seconds: u64,
+    /// Seconds for all targets together, shared equally by those that follow one another
+    #[arg(long, conflicts_with = "seconds")]
+    pub total_seconds: Option<u64>,
     /// The inputs follow from it
     #[arg(long, default_value_t = 1)]
     pub seed: u64,

@@ -8,8 +8,6 @@
 pub mod attacks;
 pub mod files;
 pub mod options;
-#[cfg(test)]
-mod pages;
 mod runner;
 
 use std::fmt;

@@ -23,6 +23,11 @@ pub fn run(options: &Options) -> Result<bool> {
         .with_context(|| format!("create {}", options.save.display()))?;
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let jobs = options.jobs.unwrap_or(processors).clamp(1, targets.len());
+    let mut options = options.clone();
+    if let Some(total) = options.total_seconds {
+        options.seconds = share(total, targets.len(), jobs);
+    }
+    let options = &options;
     let (next, outcomes) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     println!("{}", supervise::HEADING);
     thread::scope(|scope| {
@@ -46,6 +51,11 @@ pub fn run(options: &Options) -> Result<bool> {
         outcome.as_ref().is_ok_and(|outcome| outcome.findings.is_empty())
     };
     Ok(outcomes.len() == targets.len() && outcomes.iter().all(clean))
+}
+
+/// Returns the whole seconds of each target if `jobs` run at a time; at least one.
+fn share(total: u64, targets: usize, jobs: usize) -> u64 {
+    (total / targets.div_ceil(jobs).max(1) as u64).max(1)
 }
 
 fn chosen(names: &[String]) -> Result<Vec<&'static Target>> {

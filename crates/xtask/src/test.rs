@@ -3,35 +3,35 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{ExitCode, Stdio};
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::thread;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use blockstone_testkit::{FAST_VARIABLE, SKIP_LOG_VARIABLE, TIME_LOG_VARIABLE};
 use serde_json::Value;
 
 use crate::packages;
-use crate::workspace::{cargo, line, output_of, scratch};
+use crate::workspace::{cargo, line, output_of, scratch, show};
 
 /// Variable that makes the canary fail.
 const CANARY_VARIABLE: &str = "BLOCKSTONE_CANARY";
 
 /// Tests that need only a processor and a temporary directory.
-const FAST: &[&str] = &["--lib", "--bins", "--test", "recordings", "--no-fail-fast"];
+const FAST: &[&str] = &["--lib", "--bins", "--test", "recordings"];
 
 /// Variable that sets how many tests of a program run at a time.
-const THREADS_VARIABLE: &str = "RUST_TEST_THREADS";
+const THREADS: &str = "RUST_TEST_THREADS";
 
-/// Programs whose tests mostly wait, and how many of those run at a time. Other programs run as
-/// many tests as there are processors.
-const WAITING: &[(&str, &str)] = &[
-    // Each takes a turn: end_to_end/turn.rs. All are started together, so that those that share the
-    // machine do so while any are left, and those that want it for themselves come last.
-    ("end_to_end", "1000"),
-    // Servers that start, and sessions that sleep.
-    ("monitor", "4"),
-];
+/// The program that has the machine for itself, since some of its tests measure the machine. Each
+/// test takes a turn: end_to_end/turn.rs. All are started together, so that those that share the
+/// machine do so while any are left, and those that want it for themselves come last.
+const ALONE: (&str, &str) = ("end_to_end", "1000");
+
+/// Programs whose tests mostly wait, for servers that start and sessions that sleep, and how many
+/// tests of one run at a time. They run beside the others, which compute.
+const WAITING: (&[&str], &str) = (&["monitor", "contract", "database", "pages"], "4");
 
 /// Number of slowest tests printed after a run.
 const LONGEST: usize = 30;
@@ -88,10 +88,27 @@ impl Account {
     }
 }
 
+/// Tests of the workspace that are run by one call of cargo.
+struct Tests<'a> {
+    /// Names its logs.
+    name: &'a str,
+    arguments: Vec<&'a str>,
+    filter: Option<&'a str>,
+    variables: &'a [(&'a str, &'a str)],
+}
+
+/// Destination of what cargo and the tests print.
+enum Lines<'a> {
+    Printed,
+    /// Kept apart, since it would mix with that of another call.
+    Kept(&'a mut String),
+}
+
 pub fn run(options: &Options) -> Result<ExitCode> {
     let filter = options.filter.as_deref();
     let account = if options.fast {
-        counted(FAST, filter, &[(FAST_VARIABLE, "1")])?
+        let variables = &[(FAST_VARIABLE, "1")];
+        Tests { name: "fast", arguments: FAST.to_vec(), filter, variables }.run(Lines::Printed)?
     } else {
         packages::provide(!options.no_install)?;
         let mut account = tests(filter)?;
@@ -106,21 +123,37 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 /// Runs the unit and integration tests of the workspace, after the canary.
 pub fn tests(filter: Option<&str>) -> Result<Account> {
     canary()?;
-    let mut account = Account::default();
-    for &(program, threads) in WAITING {
-        let arguments = ["--test", program, "--no-fail-fast"];
-        account.add(counted(&arguments, filter, &[(THREADS_VARIABLE, threads)])?);
-    }
     let metadata = output_of(&mut cargo(["metadata", "--no-deps", "--format-version", "1"]))?;
     let metadata = serde_json::from_str(&metadata).context("read cargo's metadata")?;
-    let programs = test_programs(&metadata);
-    let named = |name: &str| programs.contains(name);
-    ensure!(WAITING.iter().all(|(name, _)| named(name)), "{WAITING:?} names no test program");
-    let others = programs.iter().filter(|name| WAITING.iter().all(|(waiting, _)| waiting != *name));
-    let mut arguments = vec!["--lib", "--bins", "--no-fail-fast"];
-    arguments.extend(others.flat_map(|name| ["--test", name]));
-    account.add(counted(&arguments, filter, &[])?);
+    let mut others = test_programs(&metadata);
+    let (alone, waiting) = (ALONE.0, WAITING.0);
+    for name in waiting.iter().chain([&alone]) {
+        ensure!(others.remove(name), "no test program is named {name}");
+    }
+    let (alone_threads, waiting_threads) = ([(THREADS, ALONE.1)], [(THREADS, WAITING.1)]);
+    let alone =
+        Tests { name: "alone", arguments: programs([alone]), filter, variables: &alone_threads };
+    let arguments = programs(waiting.iter().copied());
+    let waiting = Tests { name: "waiting", arguments, filter, variables: &waiting_threads };
+    let arguments = [vec!["--lib", "--bins"], programs(others)].concat();
+    let others = Tests { name: "others", arguments, filter, variables: &[] };
+    let mut account = alone.run(Lines::Printed)?;
+    // Built before the two calls start, because one would wait for the other's lock.
+    show(others.command().args(&waiting.arguments).arg("--no-run"))?;
+    let mut kept = String::new();
+    let (waiting, others) = thread::scope(|scope| {
+        let waiting = scope.spawn(|| waiting.run(Lines::Kept(&mut kept)));
+        (waiting.join(), others.run(Lines::Printed))
+    });
+    print!("{kept}");
+    account.add(others?);
+    account.add(waiting.map_err(|_| anyhow!("the thread of the waiting tests panicked"))??);
     Ok(account)
+}
+
+/// Returns the arguments that choose test programs by name.
+fn programs<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    names.into_iter().flat_map(|name| ["--test", name]).collect()
 }
 
 /// Returns the names of the programs in the `tests` folders of all packages.
@@ -131,12 +164,14 @@ fn test_programs(metadata: &Value) -> BTreeSet<&str> {
 }
 
 pub fn doctests(filter: Option<&str>) -> Result<Account> {
-    counted(&["--doc", "--no-fail-fast"], filter, &[])
+    Tests { name: "doctests", arguments: vec!["--doc"], filter, variables: &[] }.run(Lines::Printed)
 }
 
 /// Makes a test fail, and returns an error unless the failure is reported.
 fn canary() -> Result<()> {
-    let account = counted(&["--quiet", "--test", "canary"], None, &[(CANARY_VARIABLE, "1")])?;
+    let variables = &[(CANARY_VARIABLE, "1")];
+    let canary = Tests { name: "canary", arguments: programs(["canary"]), filter: None, variables };
+    let account = canary.run(Lines::Kept(&mut String::new()))?;
     ensure!(
         account.failed == 1 && account.passed == 0,
         "the canary had to fail, but the run reports {}; its results cannot be trusted",
@@ -146,51 +181,60 @@ fn canary() -> Result<()> {
     Ok(())
 }
 
-/// Runs `cargo test` on the workspace and counts the results. It always runs on the whole
-/// workspace, even for one test: a selection of packages could select other features and rebuild
-/// everything.
-fn counted(
-    arguments: &[&str],
-    filter: Option<&str>,
-    variables: &[(&str, &str)],
-) -> Result<Account> {
-    let canary = variables.iter().any(|(name, _)| *name == CANARY_VARIABLE);
-    let log = scratch("skipped.tsv")?;
-    fs::write(&log, "").with_context(|| format!("write {}", log.display()))?;
-    let mut command = cargo(["test", "--workspace"]);
-    command.args(arguments).args(filter).stdout(Stdio::piped());
-    command.env(SKIP_LOG_VARIABLE, &log).envs(variables.iter().copied());
-    let times = scratch("times.tsv")?;
-    fs::write(&times, "").with_context(|| format!("write {}", times.display()))?;
-    command.env(TIME_LOG_VARIABLE, &times);
-    if canary {
-        command.stderr(Stdio::null());
+impl Tests<'_> {
+    /// Returns the command without its logs. It always runs on the whole workspace, even for one
+    /// test: a selection of packages could select other features and rebuild everything.
+    fn command(&self) -> Command {
+        let mut command = cargo(["test", "--workspace", "--no-fail-fast"]);
+        command.args(&self.arguments);
+        command
     }
-    let mut child = command.spawn().with_context(|| format!("start {}", line(&command)))?;
-    let output = child.stdout.take().context("its output was piped")?;
-    let mut account = Account::default();
-    let mut ignored = Vec::new();
-    for text in BufReader::new(output).lines() {
-        let text = text.context("read the output of cargo test")?;
-        if !canary {
-            println!("{text}");
+
+    /// Runs the tests and counts the results.
+    fn run(&self, mut lines: Lines) -> Result<Account> {
+        let log = |kind: &str| -> Result<PathBuf> {
+            let log = scratch(&format!("{kind}-{}.tsv", self.name))?;
+            fs::write(&log, "").with_context(|| format!("write {}", log.display()))?;
+            Ok(log)
+        };
+        let (skipped, times) = (log("skipped")?, log("times")?);
+        let (output, input) = io::pipe().context("make a pipe")?;
+        let mut command = self.command();
+        command.args(self.filter).envs(self.variables.iter().copied());
+        command.env(SKIP_LOG_VARIABLE, &skipped).env(TIME_LOG_VARIABLE, &times);
+        if let Lines::Kept(_) = lines {
+            command.stderr(input.try_clone().context("copy a pipe")?);
         }
-        if let Some((passed, failed)) = result_line(&text) {
-            account.passed += passed;
-            account.failed += failed;
+        command.stdout(input);
+        let mut child = command.spawn().with_context(|| format!("start {}", line(&command)))?;
+        // It holds the pipe open.
+        drop(command);
+        let mut account = Account::default();
+        let mut ignored = Vec::new();
+        let mut printed = |text: &str| match &mut lines {
+            Lines::Printed => println!("{text}"),
+            Lines::Kept(kept) => kept.extend([text, "\n"]),
+        };
+        for text in BufReader::new(output).lines() {
+            let text = text.context("read the output of cargo test")?;
+            printed(&text);
+            if let Some((passed, failed)) = result_line(&text) {
+                account.passed += passed;
+                account.failed += failed;
+            }
+            ignored.extend(ignored_test(&text));
         }
-        ignored.extend(ignored_test(&text));
+        let status = child.wait().context("wait for cargo test")?;
+        summary(&times)?.lines().for_each(printed);
+        account.skipped = skips(&skipped)?;
+        // A test that skips itself returns early, and its harness counts it as passed.
+        account.passed = account.passed.saturating_sub(account.skipped.len() as u64);
+        account.skipped.extend(ignored);
+        if !status.success() && account.failed == 0 {
+            account.failed = 1;
+        }
+        Ok(account)
     }
-    let status = child.wait().context("wait for cargo test")?;
-    print_times(&times)?;
-    account.skipped = skips(&log)?;
-    // A test that skips itself returns early, and its harness counts it as passed.
-    account.passed = account.passed.saturating_sub(account.skipped.len() as u64);
-    account.skipped.extend(ignored);
-    if !status.success() && account.failed == 0 {
-        account.failed = 1;
-    }
-    Ok(account)
 }
 
 /// Parses the numbers of passed and failed tests from a line `test result: ok. 13 passed; 0 failed;
@@ -213,8 +257,8 @@ fn ignored_test(line: &str) -> Option<(String, String)> {
     Some((test.to_owned(), reason.to_owned()))
 }
 
-/// Prints the total time of tests that take turns, by kind, and the slowest of them.
-fn print_times(log: &Path) -> Result<()> {
+/// Returns lines with the total time of tests that take turns, by kind, and the slowest of them.
+fn summary(log: &Path) -> Result<String> {
     let text = fs::read_to_string(log).with_context(|| format!("read {}", log.display()))?;
     let mut times: Vec<(f64, &str, &str)> = text.lines().filter_map(time).collect();
     times.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -223,13 +267,13 @@ fn print_times(log: &Path) -> Result<()> {
         let sum = sums.entry(kind).or_default();
         *sum = (sum.0 + seconds, sum.1 + 1);
     }
-    for (kind, (seconds, tests)) in sums {
-        println!("{tests} tests {kind}: {seconds:.0} s in all");
-    }
-    for (seconds, kind, test) in times.iter().take(LONGEST) {
-        println!("{seconds:>7.1} s  {kind:<6} {test}");
-    }
-    Ok(())
+    let sums = sums
+        .iter()
+        .map(|(kind, (seconds, tests))| format!("{tests} tests {kind}: {seconds:.0} s in all\n"));
+    let longest = times.iter().take(LONGEST);
+    let longest =
+        longest.map(|(seconds, kind, test)| format!("{seconds:>7.1} s  {kind:<6} {test}\n"));
+    Ok(sums.chain(longest).collect())
 }
 
 /// Parses a line of the log of times: kind, seconds, test.

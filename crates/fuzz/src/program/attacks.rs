@@ -168,8 +168,7 @@ struct Leaf {
 }
 
 /// Makes the fixtures of all commands in an existing directory.
-#[cfg(test)]
-pub(super) fn lay_fixtures(dir: &Path) {
+pub fn lay_fixtures(dir: &Path) {
     fixtures::make(dir);
 }
 
