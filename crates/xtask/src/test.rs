@@ -25,7 +25,7 @@ const FAST: &[&str] = &["--lib", "--bins", "--test", "recordings"];
 const THREADS: &str = "RUST_TEST_THREADS";
 
 /// The program that has the machine for itself, since some of its tests measure the machine. Each
-/// test takes a turn: end_to_end/turn.rs. All are started together, so that those that share the
+/// test takes a turn: `end_to_end/turn.rs`. All are started together, so that those that share the
 /// machine do so while any are left, and those that want it for themselves come last.
 const ALONE: (&str, &str) = ("end_to_end", "1000");
 
