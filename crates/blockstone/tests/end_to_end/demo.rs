@@ -97,7 +97,7 @@ fn without_privileges_the_load_keeps_a_rate_and_says_so() {
 #[test]
 fn in_memory_nothing_stands() {
     require!(Tmpfs);
-    let place = Place::new();
+    let place = Place::beside();
     let memory = ScratchDir::in_memory().unwrap();
     let page = place.file("demo.html");
     let ran = run(place.command("demo").arg(memory.path()).arg("--html").arg(&page));

@@ -65,7 +65,7 @@ fn near(what: &str, seen: f64, aim: f64) {
 #[test]
 fn readers_keep_all_disks_and_writers_share_them_with_their_copies() {
     require!(Root, Loop, Blkio);
-    let (place, array) = (Place::new(), array());
+    let (place, array) = (Place::throttled(), array());
     let readers = measured(&place, &array, "--readers", "high");
     let disks_iops = (DISKS as u64 * DISK_IOPS) as f64;
     near("reads a second with three copies", figure(&readers, "hardware_read_iops"), disks_iops);

@@ -286,7 +286,7 @@ fn settings_of_slob_are_taken_and_what_has_no_counterpart_is_named() {
 #[test]
 fn a_signal_closes_the_recording_and_removes_the_files() {
     for name in ["INT", "TERM"] {
-        let place = Place::new();
+        let place = Place::beside();
         let mut child = start(&place, &place.data());
         signal(&child, name);
         assert_eq!(child.wait().unwrap().code(), Some(130));

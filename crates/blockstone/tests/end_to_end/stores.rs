@@ -29,7 +29,7 @@ fn outcome(ran: &Ran, name: &str) -> String {
 #[test]
 fn a_capped_disk_fails_with_the_limit_and_the_cap_named() {
     require!(Root, Loop, Blkio);
-    let place = Place::new();
+    let place = Place::throttled();
     let device = LoopDevice::create(DeviceSpec {
         size: Bytes::mib(512),
         file_system: Some(FileSystem::Ext4),
@@ -54,7 +54,7 @@ fn a_capped_disk_fails_with_the_limit_and_the_cap_named() {
 #[test]
 fn a_ladder_ends_where_a_limit_is_not_kept_and_says_what_was_carried() {
     require!(Root, Loop, Blkio);
-    let place = Place::new();
+    let place = Place::throttled();
     let device = LoopDevice::create(DeviceSpec {
         size: Bytes::mib(512),
         file_system: Some(FileSystem::Ext4),
@@ -108,7 +108,7 @@ fn a_disk_whose_flush_takes_long_fails_at_the_commit() {
     let slow = WriteCache::Own(Fault::SlowFlush(Duration::from_millis(20)));
     let device = VolatileDevice::with_cache(Bytes::mib(512), slow).unwrap();
     let path = device.device().unwrap();
-    let place = Place::new();
+    let place = Place::throttled();
     let mut command = place.command(POSTGRESQL[0]);
     let ran = run(command.args(&POSTGRESQL[1..]).arg("--destroy").args([path, path]));
     assert_eq!(ran.code, Some(1), "{ran:#?}");
@@ -118,7 +118,7 @@ fn a_disk_whose_flush_takes_long_fails_at_the_commit() {
 #[test]
 fn memory_establishes_nothing() {
     require!(Tmpfs);
-    let place = Place::new();
+    let place = Place::beside();
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
     let mut command = place.command(POSTGRESQL[0]);
     let ran = run(command.args(&POSTGRESQL[1..]).arg(dir.path()));

@@ -38,7 +38,7 @@ fn targets(document: &Value, table: &str, wanted: impl Fn(&Value) -> bool) -> Ve
 
 #[test]
 fn directories_are_measured_as_one_and_each_has_its_part() {
-    let place = Place::new();
+    let place = Place::beside();
     let dirs = ["a", "b", "c"].map(|name| place.file(name));
     for dir in &dirs {
         std::fs::create_dir(dir).unwrap();
@@ -143,7 +143,7 @@ fn main_memory_beside_a_disk_is_found() {
 #[test]
 fn devices_are_read_and_written_as_one() {
     require!(Root, Loop);
-    let place = Place::new();
+    let place = Place::beside();
     let spec = || DeviceSpec { size: Bytes::mib(64), file_system: None, caps: Caps::default() };
     let devices = [(); 2].map(|()| LoopDevice::create(spec()).unwrap());
     for device in &devices {

@@ -19,7 +19,7 @@ fn answer(ran: &Ran) -> Value {
 #[test]
 fn a_need_is_driven_and_a_cap_binds() {
     require!(Root, Loop, Blkio);
-    let place = Place::new();
+    let place = Place::throttled();
     let device = LoopDevice::create(DeviceSpec {
         size: Bytes::gib(3),
         file_system: Some(FileSystem::Ext4),
