@@ -3,15 +3,21 @@
 
 use blockstone_base::hint::Hint;
 
+use crate::cliff;
 use crate::device::Device;
 use crate::theory;
 use crate::workload::{Pattern, Workload, WorkloadPart};
 
-/// Whether a write ever waits for collection.
+/// Whether there is a [cliff](crate::cliff).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fall {
     /// Background collection keeps up with the writes.
     Never,
+    /// Background collection keeps up by the formula, which assumes that all dies are alike, but not
+    /// with as many free blocks as it should: how long single dies are without any is not known.
+    Unsure,
+    /// There is so much spare that writes hardly wait for collection.
+    Slight,
     /// Writes wait for collection once the spare is used up.
     At,
     /// The device cannot sustain the rate even before the cliff.
@@ -105,14 +111,23 @@ pub fn cliff(device: &Device, write_bytes_per_s: f64) -> Result<Cliff, EstimateE
     let taken = |iops: f64| iops.min(channel_iops(device));
     let iops_fresh = taken(f64::from(device.dies()) * 1e9 / costs.program_ns);
     let iops_wanted = write_bytes_per_s / f64::from(device.page_bytes);
-    let cliff_drive_fills = match Drain::of(device, iops_wanted) {
+    let drain = Drain::of(device, iops_wanted);
+    let cliff_drive_fills = match &drain {
         Some(drain) => drain.drive_fills(&wa_at)?,
-        None => Some(alpha - 1.0),
+        None => {
+            let spare = alpha - 1.0;
+            let wait_ns = collection_ns(&costs, b, wa.max(first_pass(spare)));
+            (wait_ns > cliff::slight_ns(&costs)).then_some(spare)
+        }
     };
     let outcome = match cliff_drive_fills {
         _ if iops_wanted > iops_fresh => Fall::TooSlow,
         Some(_) => Fall::At,
-        None => Fall::Never,
+        None => match &drain {
+            None => Fall::Slight,
+            Some(drain) if drain.keeps_share(in_background) => Fall::Never,
+            Some(_) => Fall::Unsure,
+        },
     };
     let fills_per_s =
         iops_wanted.min(iops_fresh) * f64::from(device.page_bytes) / device.visible_bytes as f64;
@@ -137,6 +152,18 @@ pub fn cliff(device: &Device, write_bytes_per_s: f64) -> Result<Cliff, EstimateE
     })
 }
 
+/// Time of a die that collection takes for each page of the host.
+fn collection_ns(costs: &theory::Costs, pages_per_block: u32, wa: f64) -> f64 {
+    let moves_ns = (wa - 1.0) * (costs.program_ns + costs.read_ns);
+    moves_ns + wa * costs.erase_ns / f64::from(pages_per_block)
+}
+
+/// Write amplification of a first pass over blocks filled in order, after this many drive fills of
+/// random overwrites: the part e^(−x) of their pages is valid.
+fn first_pass(drive_fills: f64) -> f64 {
+    1.0 / -(-drive_fills).exp_m1()
+}
+
 /// Pages per second that the channels can transfer.
 fn channel_iops(device: &Device) -> f64 {
     f64::from(device.channels) * 1e9 / device.times.transfer_ns as f64
@@ -148,11 +175,11 @@ fn channel_iops(device: &Device) -> f64 {
 /// and the idle time a die needs before it collects, background collection gains pages; each costs
 /// (A − 1) moves and A ÷ b erases. It starts when less than its share of the blocks is free. A is
 /// that of the steady state with the same number of free blocks, but no less than that of a first
-/// pass over blocks filled in order: after x drive fills of random overwrites, e^(−x) of their
-/// pages are valid, so that A = 1 ÷ (1 − e^(−x)).
+/// pass. Writes wait for what is not gained once only the reserve is free.
 struct Drain<'a> {
     device: &'a Device,
-    /// Die time available for background collection per host page.
+    /// Die time per host page, and the part of it in which collection can work.
+    a_page_ns: f64,
     idle_ns: f64,
 }
 
@@ -173,17 +200,21 @@ impl<'a> Drain<'a> {
         let more_ns = f64::midpoint(costs.program_ns, costs.read_ns);
         let idle_ns = if idle_ns > 0.0 { idle_ns + more_ns } else { 0.0 };
         let background = device.background > reserved(device);
-        background.then_some(Self { device, idle_ns })
+        background.then_some(Self { device, a_page_ns, idle_ns })
+    }
+
+    /// Whether dies have the time to keep as many blocks free as they should.
+    fn keeps_share(&self, wa: f64) -> bool {
+        let (costs, b) = (self.device.times.costs(), self.device.pages_per_erase());
+        costs.program_ns + collection_ns(&costs, b, wa) <= self.a_page_ns
     }
 
     /// Pages gained per host page at a given write amplification.
     fn gained(&self, wa: f64) -> f64 {
-        let (costs, b) = (self.device.times.costs(), self.device.pages_per_erase());
-        let moves_ns = (wa - 1.0) * (costs.program_ns + costs.read_ns);
-        self.idle_ns / (moves_ns + wa * costs.erase_ns / f64::from(b))
+        self.idle_ns / collection_ns(&self.device.times.costs(), self.device.pages_per_erase(), wa)
     }
 
-    /// Drive fills until only the reserve is free; `None` if that never happens.
+    /// Drive fills until only the reserve is free and writes wait; `None` if that never happens.
     fn drive_fills<E>(&self, wa_at: &dyn Fn(f64) -> Result<f64, E>) -> Result<Option<f64>, E> {
         let (wanted, least) = (self.device.background, reserved(self.device));
         let knot = |index: usize| least + (wanted - least) * index as f64 / Self::KNOTS as f64;
@@ -194,6 +225,7 @@ impl<'a> Drain<'a> {
             let index = (at as usize).min(Self::KNOTS - 1);
             knots[index] + (knots[index + 1] - knots[index]) * (at - index as f64)
         };
+        let (costs, b) = (self.device.times.costs(), self.device.pages_per_erase());
         let visible = self.device.visible_bytes as f64 / self.device.raw_bytes as f64;
         let mut free = 1.0 - self.device.wear.bad_blocks - self.device.fast_blocks - visible;
         let mut fills = 0.0;
@@ -201,12 +233,16 @@ impl<'a> Drain<'a> {
             fills += Self::STEP;
             free -= Self::STEP * visible;
             if free < wanted {
-                let first_pass = 1.0 / -(-fills).exp_m1();
-                let gained = self.gained(settled(free.max(least)).max(first_pass));
+                let wa = settled(free.max(least)).max(first_pass(fills));
+                let gained = self.gained(wa);
                 free = (free + gained * Self::STEP * visible).min(wanted);
-            }
-            if free <= least {
-                return Ok(Some(fills));
+                if free <= least {
+                    let wait_ns = (1.0 - gained) * collection_ns(&costs, b, wa);
+                    if wait_ns > cliff::slight_ns(&costs) {
+                        return Ok(Some(fills));
+                    }
+                    free = least;
+                }
             }
         }
         Ok(None)
@@ -284,6 +320,22 @@ mod tests {
         assert!((answer.wa / 1.83 - 1.0).abs() < 0.01, "{}", answer.wa);
         assert!((answer.iops_fresh - 64e9 / 1.4e6).abs() < 1.0);
         assert!(answer.iops_steady < answer.iops_fresh / 1.8);
+    }
+
+    #[test]
+    fn there_is_no_cliff_where_writes_hardly_wait_and_none_is_promised_where_dies_lack_time() {
+        let device = preset::ALL[0].device();
+        let spare = |visible: u64| Device { visible_bytes: visible << 30, ..device.clone() };
+        let of = |device: &Device, iops: f64| cliff(device, iops * 4096.0).unwrap();
+        assert_eq!(of(&spare(400), 12_000.0).outcome, Fall::At);
+        let slight = of(&spare(150), 12_000.0);
+        assert_eq!((slight.outcome, slight.cliff_drive_fills), (Fall::Slight, None));
+        assert!(slight.wa < 1.05);
+        let background = Device { background: 0.1, ..device };
+        let outcomes = [12_000.0, 18_000.0, 20_000.0, 22_000.0, 50_000.0]
+            .map(|iops| of(&background, iops).outcome);
+        let (never, at) = (Fall::Never, Fall::At);
+        assert_eq!(outcomes, [never, never, Fall::Unsure, at, Fall::TooSlow]);
     }
 
     #[test]

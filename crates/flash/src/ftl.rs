@@ -145,7 +145,6 @@ pub struct Ftl<M> {
     rng: Rng,
     /// Blocks closed so far: the clock of cost-benefit.
     closings: u64,
-    cliff_host_pages: Option<u64>,
 }
 
 impl Ftl<Exact> {
@@ -183,12 +182,6 @@ impl<M: Mapping> Ftl<M> {
 
     pub fn totals(&self) -> &Totals {
         &self.totals
-    }
-
-    /// Host pages written when a write first had to wait for collection, or take part in it; `None`
-    /// if none had to. Collection on idle dies delays no request.
-    pub fn cliff_host_pages(&self) -> Option<u64> {
-        self.cliff_host_pages
     }
 
     /// Writes one page on `die`, collecting first if there is no room.
@@ -275,22 +268,10 @@ impl<M: Mapping> Ftl<M> {
         operations: &mut O,
     ) -> Result<Open, Full> {
         if self.open[at].left == 0 {
-            let room = self.awaited(|ftl| ftl.make_room(at, operations));
+            let room = self.make_room(at, operations);
             room.ok_or(Full { page, die, host_pages: self.totals.host_pages })?;
         }
         Ok(self.open[at])
-    }
-
-    /// Runs work that a write waits for, and notes the first write that waits for moves or an
-    /// erase.
-    fn awaited<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
-        let collected = |totals: &Totals| totals.moves() + totals.erased_blocks;
-        let before = collected(&self.totals);
-        let done = work(self);
-        if collected(&self.totals) > before {
-            self.cliff_host_pages.get_or_insert(self.totals.host_pages);
-        }
-        done
     }
 
     /// Moves on to the next die when the stream has filled its block.
@@ -308,7 +289,7 @@ impl<M: Mapping> Ftl<M> {
     pub fn keep_pace<O: Operations>(&mut self, stream: u32, die: u32, operations: &mut O) {
         if self.config.pace == Pace::Spread {
             let group = self.group(self.frontiers[stream as usize].pool, die);
-            self.awaited(|ftl| ftl.spread(group, operations));
+            self.spread(group, operations);
         }
     }
 

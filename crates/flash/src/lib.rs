@@ -21,6 +21,7 @@
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
+pub mod cliff;
 pub mod device;
 pub mod dies;
 pub mod estimate;

@@ -6,8 +6,9 @@ use blockstone_base::hint::Hint as _;
 use blockstone_flash::Policy;
 use blockstone_flash::device::{Device, Placement};
 use blockstone_flash::dies::{Suspend, Times};
+use blockstone_flash::estimate::Fall;
 use blockstone_flash::ftl::{Pace, Wear};
-use blockstone_flash::simulate::{self, Engine, Outcome, Phase, Plan, Rate, Start};
+use blockstone_flash::simulate::{self, Engine, Outcome, Phase, Plan, Point, Rate, Start};
 
 fn device() -> Device {
     Device {
@@ -206,6 +207,25 @@ fn the_estimate_says_as_the_simulation_whether_and_when_the_cliff_comes() {
     }
 }
 
+/// At such a rate, dies have hardly time to keep their share of blocks free: now and then one has
+/// none when a write comes.
+#[test]
+fn a_write_that_waits_once_in_a_while_is_no_cliff() {
+    for pace in [Pace::Atomic, Pace::Spread] {
+        let device = Device { background: 0.1, pace, ..device() };
+        let phases = vec![Phase { duration_ns: u64::MAX, pace: Rate::Open(4300.0) }];
+        let plan = Plan { device: device.clone(), phases, drive_fills: 2.0, ..plan("uniform") };
+        let seen = run(&plan);
+        let mean = |point: &Point| point.write.map_or(0.0, |write| write.latency_ns_mean);
+        let (first, last) = (mean(&seen.points[0]), mean(seen.points.last().unwrap()));
+        println!("{pace:?}: cliff {:?}, mean {first:.0} then {last:.0}", seen.cliff_drive_fills);
+        assert_eq!(seen.cliff_drive_fills, None, "{pace:?}");
+        assert!((last / first - 1.0).abs() < 0.1, "{pace:?}: {first} then {last}");
+        let said = blockstone_flash::estimate::cliff(&device, 4300.0 * 4096.0).unwrap();
+        assert_eq!(said.outcome, Fall::Never);
+    }
+}
+
 #[test]
 fn fast_blocks_fall_where_a_write_first_waits_for_folding() {
     let mut plan = plan("uniform");
@@ -259,6 +279,7 @@ fn sequential_overwrites_move_nothing_and_never_fall() {
     let outcome = run(&Plan { drive_fills: 3.0, ..plan("sequential") });
     assert_eq!(outcome.steady.wa, Some(1.0));
     assert_eq!(outcome.wa_analytic, Some(1.0));
+    assert_eq!(outcome.cliff_drive_fills, None, "a block is erased before every 64th write");
 }
 
 #[test]

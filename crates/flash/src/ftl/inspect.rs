@@ -55,7 +55,6 @@ impl<M: Mapping> Ftl<M> {
             totals: Totals::default(),
             rng: Rng::new(config.seed, 1),
             closings: 0,
-            cliff_host_pages: None,
             config,
             map,
             blocks,

@@ -90,7 +90,7 @@ pub struct Outcome {
     pub steady: Steady,
     /// All work done after the first fill.
     pub totals: Totals,
-    /// Data written, in visible capacities, when a write first had to wait for collection.
+    /// Data written, in visible capacities, at the [cliff](crate::cliff).
     pub cliff_drive_fills: Option<f64>,
     /// The analytic position of the cliff: spare ÷ visible pages.
     pub cliff_drive_fills_analytic: f64,

@@ -9,6 +9,7 @@ use blockstone_base::stats;
 use super::outcome::{Frame, Outcome, Percentiles, Point, Steady};
 use super::plan::{Pace, Plan, SimulationError, Start};
 use super::throttle::{Throttle, Waiting};
+use crate::cliff::Detector;
 use crate::device::Placement;
 use crate::dies::Dies;
 use crate::ftl::{BATCH, Config, Exact, Ftl, Full, Mapping, Totals, Write};
@@ -183,8 +184,6 @@ struct Run<'a, M> {
     apart: bool,
     background: Option<Background>,
     throttle: Option<Throttle>,
-    /// Host pages written when a write was first throttled.
-    throttled_from: Option<u64>,
     now_ns: u64,
     window: Window,
     /// Work done before time began.
@@ -198,7 +197,7 @@ struct Run<'a, M> {
     /// Latencies of the last quarter.
     reads: LatencyHistogram,
     writes: LatencyHistogram,
-    cliff: Option<f64>,
+    cliff: Detector,
     unmapped_reads: u64,
     ended_by: Option<Full>,
 }
@@ -207,13 +206,14 @@ impl<'a, M: Mapping> Run<'a, M> {
     fn new(plan: &'a Plan, ftl: Ftl<M>, requests: Requests) -> Self {
         let device = &plan.device;
         let pages_per_block = ftl.config().pages_per_block;
+        let cliff = Detector::new(&device.times.costs(), device.dies(), pages_per_block);
         Self {
+            cliff,
             dies: Dies::new(&device.times, device.dies(), device.channels, pages_per_block),
             arrivals: Arrivals::new(plan),
             apart: device.placement != Placement::Mixed,
             background: Background::of(plan, ftl.config()),
             throttle: Throttle::of(plan, ftl.config()),
-            throttled_from: None,
             plan,
             ftl,
             requests,
@@ -228,7 +228,6 @@ impl<'a, M: Mapping> Run<'a, M> {
             steady_requests: 0,
             reads: LatencyHistogram::new(),
             writes: LatencyHistogram::new(),
-            cliff: None,
             unmapped_reads: 0,
             ended_by: None,
         }
@@ -249,10 +248,6 @@ impl<'a, M: Mapping> Run<'a, M> {
                 self.ended_by = Some(full);
             }
             let written = self.written();
-            if let (None, Some(pages)) = (self.cliff, self.first_wait()) {
-                let pages = pages.saturating_sub(self.before.host_pages);
-                self.cliff = Some(pages as f64 / logical);
-            }
             let whole_ns = self.now_ns as f64 * f64::from(self.plan.scale);
             let by_time = whole_ns / self.plan.time_limit_ns as f64;
             let done = match self.trace {
@@ -276,8 +271,10 @@ impl<'a, M: Mapping> Run<'a, M> {
         self.into_outcome()
     }
 
-    fn first_wait(&self) -> Option<u64> {
-        self.throttled_from.or(self.ftl.cliff_host_pages())
+    /// Where the cliff is, in visible capacities written.
+    fn cliff(&self) -> Option<f64> {
+        let pages = self.cliff.found()?.saturating_sub(self.before.host_pages);
+        Some(pages as f64 / f64::from(self.ftl.config().logical_pages))
     }
 
     fn written(&self) -> f64 {
@@ -343,7 +340,6 @@ impl<'a, M: Mapping> Run<'a, M> {
             if !throttle.admits(at_ns) {
                 throttle.wait(arrival);
                 self.arrivals.completed(arrival.slot, u64::MAX);
-                self.throttled_from.get_or_insert(self.ftl.totals().host_pages);
                 return Ok(());
             }
             throttle.admitted(at_ns);
@@ -361,7 +357,8 @@ impl<'a, M: Mapping> Run<'a, M> {
 
     #[inline]
     fn complete(&mut self, arrival: Waiting, at_ns: u64) -> Result<(), Full> {
-        let done = self.serve(arrival.request, at_ns)?;
+        let outside_ns = at_ns - arrival.arrived_ns;
+        let done = self.serve(arrival.request, at_ns, outside_ns)?;
         self.arrivals.completed(arrival.slot, done);
         self.now_ns = self.now_ns.max(at_ns);
         self.record(arrival.request.action, done - arrival.arrived_ns);
@@ -405,8 +402,9 @@ impl<'a, M: Mapping> Run<'a, M> {
         }
     }
 
+    /// Serves a request that waited outside for `outside_ns`; returns when it is done.
     #[inline]
-    fn serve(&mut self, request: Request, arrived: u64) -> Result<u64, Full> {
+    fn serve(&mut self, request: Request, arrived: u64, outside_ns: u64) -> Result<u64, Full> {
         let mut done = arrived;
         self.work_while_idle(arrived);
         for page in request.page..request.page + request.pages {
@@ -421,8 +419,11 @@ impl<'a, M: Mapping> Run<'a, M> {
             } else {
                 let die = self.dies.first_free();
                 let stream = if self.apart { request.part } else { 0 };
+                let free_ns = self.dies.free_ns(die).max(arrived);
                 self.ftl.keep_pace(stream, die, &mut self.dies);
                 let placed = self.ftl.write(Write { page, stream }, die, &mut self.dies)?;
+                let waited_ns = self.dies.free_ns(die).max(arrived) - free_ns;
+                self.cliff.note(self.ftl.totals().host_pages, outside_ns + waited_ns);
                 done = done.max(self.dies.program(die, placed));
                 die
             };
@@ -494,7 +495,7 @@ impl<'a, M: Mapping> Run<'a, M> {
     }
 
     fn fresh(&self) -> Option<f64> {
-        let until = self.cliff.map_or(0.1 * self.plan.drive_fills, |cliff| 0.9 * cliff);
+        let until = self.cliff().map_or(0.1 * self.plan.drive_fills, |cliff| 0.9 * cliff);
         let before = self.points.iter().take_while(|point| point.drive_fills <= until);
         let (mut from_ns, mut requests) = (0, 0.0);
         for point in before {
@@ -513,6 +514,7 @@ impl<'a, M: Mapping> Run<'a, M> {
     }
 
     fn into_outcome(self) -> Outcome {
+        let cliff_drive_fills = self.cliff();
         let config: Config = self.ftl.config().clone();
         let plan = self.plan;
         let scale = u64::from(plan.scale);
@@ -536,7 +538,7 @@ impl<'a, M: Mapping> Run<'a, M> {
                 writes: self.writes,
             },
             totals: self.ftl.totals().since(&self.before),
-            cliff_drive_fills: self.cliff,
+            cliff_drive_fills,
             cliff_drive_fills_analytic: config.effective_alpha() - filled,
             wa_analytic: plan.analytic_amplification(&config),
             iops_analytic: plan.analytic_iops(&config, totals.amplification()),

@@ -51,7 +51,7 @@ pub fn cliff(document: Keys) -> Keys {
     rename(&mut row, "time_to_cliff_ns", "seconds_to_cliff");
     row.get_mut("seconds_to_cliff").into_iter().for_each(|time| scale(time, 1.0 / SECOND_NS));
     let outcome = match row["outcome"].as_str() {
-        Some("no cliff") => "never",
+        Some("no cliff" | "not established") => "never",
         Some("cliff") => "at",
         _ => "too-slow",
     };

@@ -112,7 +112,9 @@ pub fn simulation(
     let latencies = LatencyRow::table("latencies", "Latency in the last quarter", latencies);
     let mut sections = vec![
         Section::new("figures", "Programs and erases").with([programs]),
-        Section::new("latency", "Latency in the last quarter").with([latencies]),
+        Section::new("latency", "Latency in the last quarter")
+            .with(words::behind_an_erase(first))
+            .with([latencies]),
         charts::over_time(outcomes).with([words::extent(first)]),
         charts::distributions(outcomes),
         charts::blocks(outcomes),
@@ -179,9 +181,9 @@ fn headline(outcome: &Outcome, trace: Option<&Trace>) -> Headline {
         }
         None => (String::new(), Tone::Plain),
     };
-    let (title, words) = steady_words(outcome);
-    let rate = Card::exact("iops_steady", title, outcome.steady.iops, "IOPS");
-    let mut figures = vec![Card { words: words.into(), ..rate }];
+    let names = Names::of(outcome);
+    let rate = Card::exact("iops_steady", names.last, outcome.steady.iops, "IOPS");
+    let mut figures = vec![Card { words: names.last_words.into(), ..rate }];
     figures.extend(outcome.steady.wa.map(|wa| {
         let card = Card::exact("wa", "Write amplification", wa, "×");
         Card { words: "write amplification".into(), ..card }
@@ -189,11 +191,35 @@ fn headline(outcome: &Outcome, trace: Option<&Trace>) -> Headline {
     Headline { subject: words::load(outcome), figures, text, tone, ..Headline::default() }
 }
 
-/// The name of the steady rate: without a cliff there is nothing after it.
-fn steady_words(outcome: &Outcome) -> (&'static str, &'static str) {
-    match outcome.cliff_drive_fills {
-        Some(_) => ("After the cliff", "IOPS after the cliff"),
-        None => ("In the long run", "IOPS in the long run"),
+/// What the rates at the two ends of a run are called.
+struct Names {
+    first: &'static str,
+    last: &'static str,
+    /// The same beside others, and as the end of a sentence.
+    first_prefix: &'static str,
+    last_prefix: &'static str,
+    last_words: &'static str,
+}
+
+impl Names {
+    /// Without a cliff there is nothing before or after it.
+    fn of(outcome: &Outcome) -> Self {
+        match outcome.cliff_drive_fills {
+            Some(_) => Self {
+                first: "Before the cliff",
+                last: "After the cliff",
+                first_prefix: "before",
+                last_prefix: "after",
+                last_words: "IOPS after the cliff",
+            },
+            None => Self {
+                first: "At first",
+                last: "In the long run",
+                first_prefix: "at first",
+                last_prefix: "in the long run",
+                last_words: "IOPS in the long run",
+            },
+        }
     }
 }
 
@@ -201,6 +227,7 @@ fn steady_words(outcome: &Outcome) -> (&'static str, &'static str) {
 /// with its name.
 fn cards(device: &'static str, outcome: &Outcome) -> Vec<Card> {
     let (plan, steady) = (&outcome.plan, &outcome.steady);
+    let names = Names::of(outcome);
     let key = |name: &'static str| -> Text {
         if device.is_empty() { name.into() } else { format!("{name}_{device}").into() }
     };
@@ -218,12 +245,8 @@ fn cards(device: &'static str, outcome: &Outcome) -> Vec<Card> {
     );
     let all = [
         outcome.iops_fresh.map(|rate| {
-            let title = match outcome.cliff_drive_fills {
-                Some(_) => "Before the cliff",
-                None => "At first",
-            };
-            let card = Card::exact(key("iops_fresh"), title, rate, "IOPS");
-            ("before", card.source("before garbage collection starts"))
+            let card = Card::exact(key("iops_fresh"), names.first, rate, "IOPS");
+            (names.first_prefix, card.source("before garbage collection starts"))
         }),
         outcome.cliff_drive_fills.map(|fills| {
             let card = Card::exact(key("cliff_drive_fills"), "The cliff", fills, "drive fills");
@@ -231,9 +254,8 @@ fn cards(device: &'static str, outcome: &Outcome) -> Vec<Card> {
             ("cliff", card.source(format!("{fills:.3}, calculated {by_arithmetic:.3}")))
         }),
         Some({
-            let card =
-                Card::exact(key("iops_steady"), steady_words(outcome).0, steady.iops, "IOPS");
-            ("after", card.source(by_formula.unwrap_or_default()))
+            let card = Card::exact(key("iops_steady"), names.last, steady.iops, "IOPS");
+            (names.last_prefix, card.source(by_formula.unwrap_or_default()))
         }),
         steady.wa.map(|wa| {
             let card = Card::exact(key("wa"), "Write amplification", wa, "×");

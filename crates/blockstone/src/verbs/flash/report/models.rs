@@ -28,9 +28,11 @@ pub fn cliff(cliff: &Cliff, given: Vec<String>) -> Report {
         percent(cliff.spare_factor),
         percent(cliff.effective_spare)
     );
-    let behind = match cliff.outcome {
-        Fall::Never => "if collection no longer kept up".to_owned(),
-        _ => format!("write amplification {:.3} by formula", cliff.wa),
+    let by_formula = || format!("write amplification {:.3} by formula", cliff.wa);
+    let (before, after, behind) = match cliff.outcome {
+        Fall::Never => ("at first", "at most", "with what is kept free in the background".into()),
+        Fall::Slight | Fall::Unsure => ("at first", "in the long run", by_formula()),
+        Fall::At | Fall::TooSlow => ("before the cliff", "after the cliff", by_formula()),
     };
     let mut cards =
         vec![share_card("over_provisioning", "over-provisioning", cliff.over_provisioning, spare)];
@@ -44,9 +46,9 @@ pub fn cliff(cliff: &Cliff, given: Vec<String>) -> Report {
         Card::exact("seconds_to_cliff", "cliff after", after, unit).source(written)
     }));
     cards.extend([
-        Card::exact("iops_fresh", "before the cliff", cliff.iops_fresh, "IOPS")
+        Card::exact("iops_fresh", before, cliff.iops_fresh, "IOPS")
             .source("writes of a page"),
-        Card::exact("iops_steady", "after the cliff", cliff.iops_steady, "IOPS").source(behind),
+        Card::exact("iops_steady", after, cliff.iops_steady, "IOPS").source(behind),
         Card::exact("iops_wanted", "required", cliff.iops_wanted, "IOPS"),
     ]);
     cards.extend((cliff.outcome == Fall::Never).then(|| {
@@ -96,6 +98,21 @@ fn rates(cliff: &Cliff) -> Chart {
 fn verdict(cliff: &Cliff) -> (&'static str, Tone) {
     match cliff.outcome {
         Fall::Never => ("no cliff: background collection keeps up with this rate", Tone::Plain),
+        Fall::Unsure => (
+            "not established: background collection does not keep the blocks free that it should; \
+             flash sim shows whether writes wait",
+            Tone::Warning,
+        ),
+        Fall::Slight if cliff.iops_steady >= cliff.iops_wanted => (
+            "no cliff: so much is spare that collection delays writes by less than a tenth of the \
+             program time",
+            Tone::Plain,
+        ),
+        Fall::Slight => (
+            "no cliff, but the required rate is not sustained in the long run: use more dies or \
+             write less",
+            Tone::Warning,
+        ),
         Fall::TooSlow => (
             "the device does not take the required rate even before the cliff: use more dies or \
              write less",

@@ -45,8 +45,10 @@ rows! {
         over_provisioning_needed: Option<f64> = share("over-provisioning needed"),
         /// Visible bytes to use at most, to sustain this rate after the cliff.
         visible_bytes_needed: Option<u64> = level("use at most", Measure::Bytes),
-        /// `no cliff`: background collection keeps up; `cliff`: it comes; `rate too high`: the
-        /// device does not take this rate even before the cliff.
+        /// `no cliff`: background collection keeps up, or so much is spare that writes hardly wait;
+        /// `cliff`: it comes; `not established`: background collection keeps up by the formula, but
+        /// keeps fewer blocks free than it should; `rate too high`: the device does not take this rate even before the
+        /// cliff.
         outcome: &'static str = text("outcome"),
     }
 }
@@ -211,7 +213,8 @@ impl CliffRow {
             over_provisioning_needed: cliff.over_provisioning_needed,
             visible_bytes_needed: cliff.visible_bytes_needed,
             outcome: match cliff.outcome {
-                Fall::Never => "no cliff",
+                Fall::Never | Fall::Slight => "no cliff",
+                Fall::Unsure => "not established",
                 Fall::At => "cliff",
                 Fall::TooSlow => "rate too high",
             },

@@ -2,6 +2,7 @@
 
 use blockstone_base::units::{Bytes, format_ns, thousands, three_digits};
 use blockstone_flash::device::Device;
+use blockstone_flash::dies::Suspend;
 use blockstone_flash::ftl::Pace;
 use blockstone_flash::simulate::{Outcome, Rate};
 
@@ -46,6 +47,23 @@ pub fn given(device: &Device, bytes_per_s: f64) -> Vec<String> {
 
 pub fn collection(outcome: &Outcome) -> String {
     format!("collection {}", collection_alone(outcome))
+}
+
+/// Compares the wait of a read whose die is erasing with the read itself; `None` where no read
+/// waits for an erase.
+pub fn behind_an_erase(outcome: &Outcome) -> Option<String> {
+    let times = &outcome.plan.device.times;
+    let waits = times.suspend == Suspend::None && outcome.totals.erased_blocks > 0;
+    let reads = outcome.steady.reads.count() > 0 && times.read_ns > 0;
+    (waits && reads).then(|| {
+        let (read, erase) = (times.read_ns as f64, times.erase_ns as f64);
+        format!(
+            "A read of {} whose die has just begun to erase a block waits {} for it, {} × as long.",
+            format_ns(read),
+            format_ns(erase),
+            three_digits(erase / read)
+        )
+    })
 }
 
 /// Describes the same as a value of its own.
