@@ -160,7 +160,7 @@ fn where_to_look(runs_dir: &Path) -> String {
 pub fn left_here(runs_dir: &Path) -> Option<String> {
     let here = Path::new(RUNS);
     let is_other = here.canonicalize().ok()? != runs_dir.canonicalize().unwrap_or_default();
-    let has_any = || blockstone_record::list_runs(here).is_ok_and(|runs| !runs.is_empty());
+    let has_any = || blockstone_record::list_runs_in(here).is_ok_and(|runs| !runs.is_empty());
     (is_other && has_any()).then(|| format!("--runs-dir {RUNS} lists those in this directory"))
 }
 
@@ -189,7 +189,15 @@ pub fn new_dir(
             "name another with --record"
         ));
     }
-    Ok(blockstone_record::out_run_dir(out)?)
+    elsewhere(out, runs_dir)
+}
+
+/// Returns `dir` for a new recording, and notes where it is, so that it is found by its id and as
+/// `last`. Where that cannot be noted, it still is found by its path.
+pub fn elsewhere(dir: &Path, runs_dir: &Path) -> Result<RunDir> {
+    let run = blockstone_record::out_run_dir(dir)?;
+    let _ = blockstone_record::note_elsewhere(runs_dir, dir);
+    Ok(run)
 }
 
 /// Returns the arguments of this program, without passwords.
@@ -295,6 +303,22 @@ mod tests {
         let error = told(&of("calibrate:last~1").unwrap_err());
         assert!(error.contains("there are 1 of calibrate in "), "{error}");
         assert!(of("nonsense:last").is_err() && of("last~").is_err() && of("last~x").is_err());
+    }
+
+    #[test]
+    fn a_recording_put_elsewhere_is_the_last_one_until_it_is_gone() {
+        let (root, other) = (made(), tempfile::tempdir().unwrap());
+        let dir = other.path().join("r1");
+        assert_eq!(new_dir("run", Some(&dir), root.path(), &[]).unwrap().path, dir);
+        let last = |name: &str| find(name, root.path()).map(|run| run.path);
+        assert!(last("run:last").unwrap().ends_with("20260101-120001-run-zzz333"), "not yet made");
+        record(other.path(), "r1", "run", 9_000);
+        for name in ["last", "run:last", "r1"] {
+            assert_eq!(last(name).unwrap(), dir, "{name}");
+        }
+        assert!(last("last~1").unwrap().ends_with("20260101-120002-matrix-ggg444"));
+        std::fs::rename(&dir, other.path().join("r2")).unwrap();
+        assert!(last("run:last").unwrap().ends_with("20260101-120001-run-zzz333"));
     }
 
     #[test]

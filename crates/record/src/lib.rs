@@ -48,6 +48,7 @@ pub mod testing;
 mod bounds;
 mod checksum;
 mod disk;
+mod elsewhere;
 mod error;
 mod labels;
 mod levels;
@@ -65,6 +66,7 @@ mod table;
 mod tests;
 
 pub use disk::{create_dir, write_file};
+pub use elsewhere::note_elsewhere;
 pub use error::RecordError;
 pub use labels::{LABELS, Labels};
 pub use levels::{Level, TICKS, ticks_of};
@@ -75,7 +77,7 @@ pub use recording::{Recording, TimeRange, read_manifest};
 pub use remove::{removable, remove};
 pub use rows::{Event, HistogramRow, LatencyClock};
 pub use runs::{
-    GRID, PAGE, RUNS, RunDir, RunEntry, RunState, list_grid, list_runs, lock_grid, new_run_dir,
-    out_run_dir,
+    GRID, PAGE, RUNS, RunDir, RunEntry, RunState, list_grid, list_runs, list_runs_in, lock_grid,
+    new_run_dir, out_run_dir,
 };
 pub use series::{Series, SeriesRow};

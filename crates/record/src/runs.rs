@@ -1,6 +1,6 @@
 //! The directory of runs: the names of run directories, and the list of existing ones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
+use crate::elsewhere;
 use crate::error::RecordError;
 use crate::labels::{LABELS, Labels};
 use crate::manifest::{End, Figure, MANIFEST};
@@ -108,11 +109,32 @@ pub const PAGE: &str = "report.html";
 /// The verb that makes grids.
 const GRID_VERB: &str = "run";
 
-/// Returns the runs in `root`, newest first: recordings, and grids of recordings. A run whose
-/// manifest cannot be read is listed with the reason; a directory that is not a run is not listed.
-/// If `root` does not exist, there are no runs. Fails when `root` cannot be listed.
+/// Returns the runs in `root`, and those that were [noted](crate::note_elsewhere) there to be
+/// elsewhere, newest first: recordings, and grids of recordings. A run whose manifest cannot be
+/// read is listed with the reason; a directory that is not a run is not listed. If `root` does not
+/// exist, there are no runs. Fails when `root` cannot be listed.
 pub fn list_runs(root: &Path) -> Result<Vec<RunEntry>, RecordError> {
-    listed(root, |path| if is_grid(path) { Some(grid_entry(path)) } else { run_entry(path) })
+    let mut runs = list_runs_in(root)?;
+    let mut seen: BTreeSet<PathBuf> =
+        runs.iter().filter_map(|run| path::whole(&run.path).ok()).collect();
+    let mut places = elsewhere::places(root);
+    places.retain(|place| path::whole(place).is_ok_and(|place| seen.insert(place)));
+    runs.extend(places.iter().filter_map(|place| entry(place)));
+    newest_first(&mut runs);
+    Ok(runs)
+}
+
+/// Returns only the runs in `root`.
+pub fn list_runs_in(root: &Path) -> Result<Vec<RunEntry>, RecordError> {
+    listed(root, entry)
+}
+
+fn entry(path: &Path) -> Option<RunEntry> {
+    if is_grid(path) { Some(grid_entry(path)) } else { run_entry(path) }
+}
+
+fn newest_first(runs: &mut [RunEntry]) {
+    runs.sort_by(|a, b| (b.started_at, &b.path).cmp(&(a.started_at, &a.path)));
 }
 
 /// Returns the recordings of the grid in `dir`, newest first.
@@ -129,7 +151,7 @@ fn listed(
         entries => entries.map_err(RecordError::io("list", root))?,
     };
     let mut runs: Vec<RunEntry> = entries.iter().filter_map(|path| entry(path)).collect();
-    runs.sort_by(|a, b| (b.started_at, &b.path).cmp(&(a.started_at, &a.path)));
+    newest_first(&mut runs);
     Ok(runs)
 }
 

@@ -6,6 +6,8 @@ mod labelling;
 mod removal;
 mod rows;
 
+use std::path::Path;
+
 use anyhow::{Result, bail};
 use blockstone_base::table::{Rows as _, Table, Value};
 use blockstone_record::manifest::End;
@@ -78,7 +80,8 @@ fn list(args: &RunsArgs, context: &Context) -> Result<Exit> {
     runs.retain(|run| args.since.is_none_or(|since| is_late(run, since)));
     runs.retain(|run| args.filter.selects(run));
     if args.names {
-        let line = |run: &RunEntry| run.name().replace('\n', "\\n") + "\n";
+        let name = |run: &RunEntry| elsewhere(run, dir).unwrap_or_else(|| run.name());
+        let line = |run: &RunEntry| name(run).replace('\n', "\\n") + "\n";
         context.printer.answer(&runs.iter().map(line).collect::<String>())?;
         return Ok(Exit::Done);
     }
@@ -105,11 +108,17 @@ fn is_on_screen(context: &Context) -> bool {
 fn show(runs: &[RunEntry], context: &Context) -> Result<Exit> {
     // Documents and pages have room for whole paths and times.
     let width = is_on_screen(context).then(|| context.printer.style().width);
-    finish(&report(runs, width), context)
+    finish(&report(runs, &context.global.runs_dir, width), context)
+}
+
+/// Returns the path of a recording that is not in the directory of recordings.
+fn elsewhere(run: &RunEntry, dir: &Path) -> Option<String> {
+    (!run.path.starts_with(dir)).then(|| run.path.display().to_string())
 }
 
 /// Returns a report with a row for each recording, at most `width` columns wide if that is given.
-fn report(runs: &[RunEntry], width: Option<usize>) -> Report {
+/// `dir` is the directory of recordings.
+fn report(runs: &[RunEntry], dir: &Path, width: Option<usize>) -> Report {
     let now = Zoned::now();
     let time = |at: Timestamp| if width.is_some() { local_time(at, &now) } else { at.to_string() };
     let row = |run: &RunEntry| {
@@ -137,6 +146,9 @@ fn report(runs: &[RunEntry], width: Option<usize>) -> Report {
         runs.iter().filter_map(|run| Some(format!("{}: {}", run.id, explained(&run.state)?)));
     table.notes.extend(explained);
     table.notes.extend(runs.iter().filter_map(|run| Some(format!("{}: {}", run.id, label(run)?))));
+    let places =
+        runs.iter().filter_map(|run| Some(format!("{}: in {}", run.id, elsewhere(run, dir)?)));
+    table.notes.extend(places);
     let figures = Table::new("figures", "", FigureRow::COLUMNS);
     let documents = [
         RecordingRow::table("recordings", "", runs.iter().map(RecordingRow::of)),
@@ -288,7 +300,7 @@ mod tests {
         runs.push(RunEntry { state: failed, ..run("7xxxxx", long, &[]) });
         for width in [80, 100] {
             let style = Style { color: false, width };
-            let text = terminal::text(&report(&runs, Some(width)), false, &style);
+            let text = terminal::text(&report(&runs, Path::new("/runs"), Some(width)), false, &style);
             let lines: Vec<&str> = text.lines().collect();
             assert!(lines.iter().all(|line| line.chars().count() <= width), "{text}");
             assert!(lines[0].ends_with("commit"), "{text}");
@@ -297,6 +309,17 @@ mod tests {
             assert!(text.contains("7xxxxx: failed: open /x: no space\n"), "{text}");
             assert_eq!(lines.len(), 6, "one line for each run: {text}");
         }
+    }
+
+    #[test]
+    fn a_recording_in_another_directory_is_listed_with_its_path() {
+        let runs = [run("8fj2k1", "/d", &[]), run("9gh3m2", "/d", &[])];
+        let said = |dir: &str| {
+            let report = report(&runs, Path::new(dir), Some(80));
+            terminal::text(&report, false, &Style { color: false, width: 80 })
+        };
+        assert!(said("/var/lib/runs").contains("9gh3m2: in /runs/9gh3m2\n"));
+        assert!(!said("/runs").contains(": in "));
     }
 
     #[test]
@@ -331,7 +354,7 @@ mod tests {
         entry.labels = Ok(labels);
         let damaged =
             RunEntry { labels: Err("read labels.json: EOF".to_owned()), ..run("9", "/", &[]) };
-        let report = report(&[entry, damaged], Some(80));
+        let report = report(&[entry, damaged], Path::new("/runs"), Some(80));
         let text = terminal::text(&report, false, &Style { color: false, width: 80 });
         assert!(text.contains("8fj2k1: #baseline #nvme before the update\n"), "{text}");
         assert!(text.contains("9: read labels.json: EOF"), "{text}");

@@ -25,7 +25,7 @@ use blockstone_base::units::Nanos;
 use blockstone_figures::WallClock;
 use blockstone_judge::rules::registry::WATCH;
 use blockstone_probe::active_set::Device;
-use blockstone_record::{End, Recording, TICKS, out_run_dir};
+use blockstone_record::{End, Recording, TICKS};
 use blockstone_report::Report;
 use blockstone_report::render::json::schema::Document;
 use blockstone_screen::{State, show};
@@ -118,7 +118,7 @@ fn run(args: &WatchArgs, context: &Context) -> Result<Exit> {
     }
     if let ([_, ..], Some(dir)) = (args.import.as_slice(), &args.options.record) {
         blockstone_sys::memory::hold_to(None);
-        return import(&args.import, args.keep_names, dir, printer);
+        return import(&args.import, args.keep_names, dir, context);
     }
     let interrupt = Interrupt::install()?;
     let settings = settings(args, context)?;
@@ -346,7 +346,7 @@ fn settings(args: &WatchArgs, context: &Context) -> Result<Settings> {
             "name each database once"
         ));
     }
-    let record = options.record.as_deref().map(destination).transpose()?;
+    let record = options.record.as_deref().map(|dir| destination(dir, context)).transpose()?;
     let missing = options.pid.iter().find(|pid| !Path::new(&format!("/proc/{pid}")).exists());
     if let Some(pid) = missing {
         bail!(Failure::new(
@@ -431,12 +431,13 @@ fn listen(address: SocketAddr, args: &WatchArgs, printer: Printer) -> Result<Lis
     Ok(listener)
 }
 
-fn destination(dir: &Path) -> Result<Destination> {
-    let run = out_run_dir(dir)?;
+fn destination(dir: &Path, context: &Context) -> Result<Destination> {
+    let run = recordings::elsewhere(dir, &context.global.runs_dir)?;
     Ok(Destination { dir: run.path, id: run.id })
 }
 
-fn import(files: &[PathBuf], keep_names: bool, dir: &Path, printer: Printer) -> Result<Exit> {
+fn import(files: &[PathBuf], keep_names: bool, dir: &Path, context: &Context) -> Result<Exit> {
+    let printer = context.printer;
     let import = if keep_names {
         Import::read_loads(files, keep_names, Databases::One)?
     } else {
@@ -445,7 +446,7 @@ fn import(files: &[PathBuf], keep_names: bool, dir: &Path, printer: Printer) -> 
     for note in import.notes() {
         printer.note(&format!("warning: {note}"));
     }
-    import.record(&destination(dir)?, &recordings::command_line())?;
+    import.record(&destination(dir, context)?, &recordings::command_line())?;
     printer.note(&format!("imported: {}", import.summary()));
     printer.note(&format!("recording: {}", dir.display()));
     Ok(Exit::Done)

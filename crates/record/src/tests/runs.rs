@@ -1,14 +1,16 @@
 //! Naming and listing runs.
 
 use blockstone_base::hint::Hint as _;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use jiff::Zoned;
 
 use super::{CPU, DISK, manifest, record_run, record_tick};
 use crate::manifest::{End, Manifest};
-use crate::{RecordError, Recorder, RunState, list_runs, new_run_dir, out_run_dir};
+use crate::{RecordError, Recorder, RunState, list_runs, list_runs_in, new_run_dir};
+use crate::{note_elsewhere, out_run_dir};
 
 fn started(id: &str, started_at: &str) -> Manifest {
     Manifest { started_at: started_at.to_owned(), ..manifest(id) }
@@ -89,6 +91,45 @@ fn runs_are_listed_newest_first_with_how_they_ended() {
     assert_eq!(listed[0].target_path.as_deref(), Some("/data"));
     assert_eq!(listed[0].verb, "calibrate");
     running.close(End::Complete).unwrap();
+}
+
+#[test]
+fn runs_elsewhere_are_listed_as_far_as_nobody_else_can_write_there() {
+    let parent = tempfile::tempdir().unwrap();
+    let [root, one, two] = ["runs", "one", "two"].map(|name| parent.path().join(name));
+    for (dir, id) in [(&one, "one"), (&two, "two"), (&root.join("here"), "here")] {
+        note_elsewhere(&root, dir).unwrap();
+        record(dir, id, "2026-01-01T12:00:00Z").close(End::Complete).unwrap();
+    }
+    note_elsewhere(&root, &parent.path().join("never made")).unwrap();
+    note_elsewhere(&root, &one).unwrap();
+    let ids = || {
+        let mut ids: Vec<String> =
+            list_runs(&root).unwrap().into_iter().map(|run| run.id).collect();
+        ids.sort();
+        ids
+    };
+    assert_eq!(ids(), ["here", "one", "two"], "each of them once");
+    assert_eq!(list_runs_in(&root).unwrap().len(), 1);
+    let mode = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    mode(&two, 0o777);
+    assert_eq!(ids(), ["here", "one"], "others could write to it");
+    mode(&two, 0o755);
+    fs::rename(&one, parent.path().join("moved")).unwrap();
+    std::os::unix::fs::symlink(&two, &one).unwrap();
+    fs::remove_dir_all(&two).unwrap();
+    assert_eq!(ids(), ["here"], "gone");
+    fs::rename(parent.path().join("moved"), &two).unwrap();
+    assert_eq!(ids(), ["here", "one"], "a link of this user leads to it, too");
+    let list = fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path());
+    let list = list.filter(|path| path.is_file()).next().unwrap();
+    mode(&list, 0o666);
+    assert_eq!(ids(), ["here"], "others could write to the list");
+    mode(&list, 0o600);
+    fs::write(&list, "[\"/etc\"").unwrap();
+    assert_eq!(ids(), ["here"], "damaged");
+    note_elsewhere(&root, &two).unwrap();
+    assert_eq!(ids(), ["here", "one"]);
 }
 
 #[test]

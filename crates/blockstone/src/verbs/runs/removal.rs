@@ -33,7 +33,7 @@ pub fn rm(args: &RmArgs, context: &Context) -> Result<Exit> {
 }
 
 pub fn prune(args: &PruneArgs, context: &Context) -> Result<Exit> {
-    let mut runs = blockstone_record::list_runs(&context.global.runs_dir)?;
+    let mut runs = blockstone_record::list_runs_in(&context.global.runs_dir)?;
     runs.retain(|run| args.filter.selects(run));
     let Chosen { runs, tagged } = Chosen::among(runs, args, Timestamp::now());
     if tagged > 0 {

@@ -59,7 +59,7 @@ pub fn read(args: &SizeArgs, context: &Context) -> Result<Sources> {
         }
     }
     if !files.is_empty() {
-        sources.files(&files, args)?;
+        sources.files(&files, args, context)?;
     }
     Ok(sources)
 }
@@ -130,11 +130,11 @@ impl Sources {
     }
 
     /// Reads what databases recorded about themselves, or files of sar, iostat or collectl.
-    fn files(&mut self, files: &[PathBuf], args: &SizeArgs) -> Result<()> {
+    fn files(&mut self, files: &[PathBuf], args: &SizeArgs, context: &Context) -> Result<()> {
         let import = Import::read_any(files, args.keep_names, Databases::Any)?;
         self.notes.extend(import.notes().iter().cloned());
         if let Some(dir) = &args.save {
-            let run = blockstone_record::out_run_dir(dir)?;
+            let run = recordings::elsewhere(dir, &context.global.runs_dir)?;
             let to = Destination { dir: run.path, id: run.id };
             import.record(&to, &recordings::command_line())?;
         }
