@@ -38,6 +38,9 @@ struct Block {
     path: String,
     /// First word of its last line, without digits at the end.
     last: String,
+    /// Heading of the table of interrupts, which collectl leaves out: a column for each processor
+    /// that had a line of its own.
+    processors: String,
 }
 
 fn read(text: &mut Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
@@ -62,6 +65,7 @@ fn read(text: &mut Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
             }
             (block.line, block.at_ns) = (number, at_ns);
             block.last.clear();
+            block.processors.clear();
         } else if line.starts_with('#') {
             head(line, &mut origin);
         } else if block.line > 0 && !is_cut {
@@ -124,12 +128,16 @@ impl Block {
     /// Adds a line to the text of its original file. Lines that no probe reads are skipped.
     fn add(&mut self, line: &str) -> Result<(), String> {
         let Some(word) = line.split_ascii_whitespace().next() else { return Ok(()) };
-        let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
+        let (word, digits) =
+            word.split_at(word.trim_end_matches(|c: char| c.is_ascii_digit()).len());
         self.last.clear();
         self.last.push_str(word);
         self.path.clear();
         let text = match word {
             "cpu" => {
+                if !digits.is_empty() {
+                    self.processors.extend([" CPU", digits]);
+                }
                 self.path.push_str("/proc/stat");
                 checked(line, line, 4)?
             }
@@ -156,6 +164,14 @@ impl Block {
                 checked(&format!("{name} {values}"), line, NET_FIELDS)?;
                 self.path.push_str("/proc/net/dev");
                 line
+            }
+            "int" => {
+                self.path.push_str("/proc/interrupts");
+                if !self.texts.get(&self.path).is_some_and(|text| !text.is_empty()) {
+                    let heading = format!("{}\n", self.processors).into_bytes();
+                    self.texts.insert(self.path.clone(), heading);
+                }
+                line.trim_start().trim_start_matches("int")
             }
             "load" => {
                 self.path.push_str("/proc/loadavg");

@@ -278,6 +278,34 @@ fn collectls_plots_say_the_same_as_its_raw_file() {
 }
 
 #[test]
+fn interrupts_and_load_of_collectls_raw_file_are_read() {
+    let block = |at: u32, disk: u64, timer: u64, load: &str| {
+        format!(
+            ">>> 17953423{at}.001 <<<\ncpu  40 0 40 400 0 0 0 0\ncpu0 20 0 20 200 0 0 0 0\n\
+             cpu2 20 0 20 200 0 0 0 0\nintr {}\nctxt 500\n\
+             int  36:          7   {disk:8} PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0\n\
+             int LOC:   {timer:8}   1000   Local timer interrupts\nint ERR:          0\n\
+             load {load}\n",
+            disk + timer
+        )
+    };
+    let head = "# Collectl:   V4.3.1-1  HiRes: 1  Options: --all \n# Host:       db1\n";
+    let text = format!(
+        "{head}{}{}",
+        block(10, 4_294_967_290, 100, "6.90 21.71 24.10 16/230 25112"),
+        // The kernel counts in 32 bits.
+        block(11, 4, 350, "7.90 21.71 24.10")
+    );
+    let (history, notes) = read("db1.raw", &text);
+    assert!(notes.is_empty(), "{notes:?}");
+    assert_eq!(moved(&history, "interrupts", "cpu0", "interrupts"), [250.0]);
+    assert_eq!(moved(&history, "interrupts", "cpu0", "device_interrupts"), [0.0]);
+    assert_eq!(moved(&history, "interrupts", "cpu2", "device_interrupts"), [10.0]);
+    let load = intervals(&history)[0].level("host", "", "load_one_minute_ppm").unwrap();
+    near(load, 7_900_000.0, 0.0, "load_one_minute_ppm");
+}
+
+#[test]
 fn csv_of_windows_performance_monitor_is_read() {
     let heading = |counter: &str| format!(",\"\\\\WIN\\{counter}\"");
     let headings: String = [
