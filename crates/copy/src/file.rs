@@ -13,6 +13,7 @@ mod mover;
 mod moving;
 pub mod onto_device;
 mod pages;
+mod peers;
 pub mod pipe;
 mod plan;
 pub mod resume;
@@ -46,6 +47,10 @@ pub enum Method {
     Dontcache,
     /// Through the page cache, from which the pages that the copy brought are dropped.
     Buffered,
+    /// Like cp of Solaris: the source is mapped, and written from the mapping. Only on request.
+    Mmap,
+    /// Like cp of GNU: the kernel copies from file to file (`copy_file_range`). Only on request.
+    CopyFileRange,
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -137,6 +137,54 @@ impl Drop for Mapped {
     }
 }
 
+/// A part of a file, mapped to be written elsewhere.
+#[derive(Debug)]
+pub struct Window {
+    start: NonNull<c_void>,
+    bytes: usize,
+    /// Bytes of its first page before the part.
+    before: usize,
+}
+
+impl Window {
+    /// Maps a part of a file that is read in order.
+    pub fn of(file: impl AsFd, offset: u64, bytes: usize) -> io::Result<Self> {
+        let before = (offset % PAGE_BYTES as u64) as usize;
+        let bytes = before + bytes;
+        let (access, shared) = (ProtFlags::READ, MapFlags::SHARED);
+        // SAFETY: the kernel chooses the address, so no other memory is replaced.
+        let start = unsafe {
+            let offset = offset - before as u64;
+            rustix::mm::mmap(std::ptr::null_mut(), bytes, access, shared, file, offset)?
+        };
+        let start = NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?;
+        let window = Self { start, bytes, before };
+        // SAFETY: these bytes were mapped above; what is advised changes none of them.
+        let _ = unsafe { rustix::mm::madvise(start.as_ptr(), bytes, Advice::Sequential) };
+        Ok(window)
+    }
+
+    /// Writes the part to a place in another file, and returns how much was written. Fails with
+    /// `EFAULT` if the file that is mapped has become shorter.
+    pub fn send(&self, to: impl AsFd, offset: u64) -> io::Result<usize> {
+        let offset = i64::try_from(offset).map_err(io::Error::other)?;
+        // SAFETY: the first page is mapped.
+        let from = unsafe { self.start.as_ptr().byte_add(self.before) };
+        let length = self.bytes - self.before;
+        // SAFETY: `length` bytes from there are in the mapping. The kernel only reads them, and
+        // returns an error if there is no page.
+        let sent = unsafe { libc::pwrite(to.as_fd().as_raw_fd(), from, length, offset) };
+        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        // SAFETY: the mapping belongs to this value, and nothing refers to it any more.
+        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr(), self.bytes) };
+    }
+}
+
 fn last_errno() -> i32 {
     errno_of(io::Error::last_os_error())
 }
@@ -149,6 +197,22 @@ fn errno_of(error: io::Error) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_window_is_written_and_a_file_that_became_shorter_is_an_error() {
+        use std::os::unix::fs::FileExt as _;
+        let (file, copy) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
+        let data: Vec<u8> = (0..20_000).map(|at| (at % 251) as u8).collect();
+        file.write_all_at(&data, 0).unwrap();
+        let window = Window::of(&file, 5_000, 15_000).unwrap();
+        assert_eq!(window.send(&copy, 100).unwrap(), 15_000);
+        let mut found = vec![0; 15_000];
+        copy.read_exact_at(&mut found, 100).unwrap();
+        assert!(found == data[5_000..]);
+        file.set_len(4_096).unwrap();
+        let error = window.send(&copy, 0).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EFAULT));
+    }
 
     #[test]
     fn what_is_stored_is_in_the_file_and_what_is_cut_off_is_an_error() {

@@ -4,6 +4,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
+use std::sync::OnceLock;
 
 use blockstone_base::Capability;
 use rustix::fs::Mode;
@@ -20,8 +21,24 @@ pub fn is_ignored(signal: i32) -> bool {
 
 /// Makes what this process and its children create from now on readable only by this user.
 pub fn keep_private() {
-    rustix::process::umask(Mode::from_raw_mode(0o077));
+    let before = rustix::process::umask(PRIVATE);
+    let _ = STARTED_WITH.set(before);
 }
+
+/// Returns the permissions that this process was started not to give to new files (`umask`).
+pub fn umask() -> u32 {
+    let mask = STARTED_WITH.get_or_init(|| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+        let mask = mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok());
+        mask.map_or(PRIVATE, Mode::from_raw_mode)
+    });
+    mask.as_raw_mode()
+}
+
+const PRIVATE: Mode = Mode::from_raw_mode(0o077);
+/// The mask before [`keep_private`].
+static STARTED_WITH: OnceLock<Mode> = OnceLock::new();
 
 /// Gives the calling thread priority over others: sets its nice value, which is per thread on
 /// Linux. For a user who may not do that, it stays as it was.

@@ -36,7 +36,7 @@ use crate::failure::{Failure, with_hint_of};
 use crate::finish::finish;
 use crate::progress::Progress;
 use crate::verb::{Context, Verb};
-use args::CopyArgs;
+use args::{CopyArgs, Peer};
 use beside::Against;
 use rows::Summary;
 
@@ -96,8 +96,8 @@ fn run(args: &CopyArgs, context: &Context) -> Result<Exit> {
     {
         return pipes::from_device(args, source, target, context);
     }
-    if args.against.is_some() {
-        return against::run(args, sources, target, context);
+    if let Some(peer) = &args.against {
+        return against::run((args, peer), sources, target, context);
     }
     let mut bar = Progress::start(context.printer)?;
     let plan = tree::plan(sources, target, &options(args))?;
@@ -130,15 +130,18 @@ fn run(args: &CopyArgs, context: &Context) -> Result<Exit> {
 
 fn check_options(args: &CopyArgs) -> Result<()> {
     const PAGE_BYTES: u64 = 4096;
-    let request = args.request.get();
-    if request == 0 || !request.is_multiple_of(PAGE_BYTES) || request > 256 << 20 {
-        bail!(Failure::new(
-            format!(
-                "copy with --request {}: it must be a multiple of 4K, up to 256M",
-                args.request
-            ),
-            "for example --request 8M"
-        ));
+    let other = match args.against {
+        Some(Peer::Request(size)) => Some(("--against", size)),
+        _ => None,
+    };
+    for (option, size) in [("--request", args.request)].into_iter().chain(other) {
+        let bytes = size.get();
+        if bytes == 0 || !bytes.is_multiple_of(PAGE_BYTES) || bytes > 256 << 20 {
+            bail!(Failure::new(
+                format!("copy with {option} {size}: it must be a multiple of 4K, up to 256M"),
+                format!("for example {option} 8M")
+            ));
+        }
     }
     if args.rate.is_some_and(|rate| rate.get() == 0) {
         bail!(Failure::new(

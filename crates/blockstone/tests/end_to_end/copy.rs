@@ -477,6 +477,50 @@ fn cp_takes_turns_and_leaves_one_target() {
 }
 
 #[test]
+fn other_commands_methods_and_sizes_take_turns_too() {
+    let place = Place::new();
+    let from = place.file("from");
+    fs::write(&from, bytes(9, 1 << 20)).unwrap();
+    for (number, (against, name)) in [
+        ("dd if={source} of={target} bs=64K status=none", "dd"),
+        ("sh -c 'cat <\"$1\" >\"$2\"' sh", "sh"),
+        ("mmap", "mmap"),
+        ("64K", "64 KiB"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let to = place.file(&format!("to{number}"));
+        let found = document(&copy(&["--json", "--against", against], &[&from, &to]), 0);
+        let rounds = found["tables"]["against"].as_array().unwrap();
+        let programs: Vec<&str> = rounds.iter().map(|it| it["program"].as_str().unwrap()).collect();
+        assert_eq!(programs, ["blockstone", name, name, "blockstone"]);
+        assert!(rounds.iter().all(|it| it["bytes"] == 1 << 20), "{found:#}");
+    }
+    let to = place.file("to");
+    for (against, why) in [
+        ("no-such-program -x", "run no-such-program: "),
+        ("5K", "it must be a multiple of 4K"),
+        ("dd 'if=", "a quote is not closed"),
+    ] {
+        refused(&copy(&["--against", against], &[&from, &to]), why);
+    }
+    assert_eq!(names(&place.data()), ["from", "to0", "to1", "to2", "to3"]);
+}
+
+#[test]
+fn a_file_made_of_a_pipe_has_the_mode_of_any_new_file() {
+    let place = Place::beside();
+    for (mask, mode) in [("022", 0o644), ("027", 0o640), ("077", 0o600)] {
+        let to = place.file(mask);
+        let script = format!("umask {mask}; echo data | \"$0\" copy - \"$1\"");
+        let ran = run(Command::new("sh").arg("-c").arg(script).arg(blockstone_binary()).arg(&to));
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+        assert_eq!(fs::metadata(&to).unwrap().permissions().mode() & 0o777, mode, "{mask}");
+    }
+}
+
+#[test]
 fn a_database_is_read_before_the_first_round_and_around_each() {
     let place = Place::beside();
     let mut child = super::run::start(&place, &place.data());

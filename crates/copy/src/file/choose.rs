@@ -35,6 +35,8 @@ impl Method {
             Self::Direct => "direct",
             Self::Dontcache => "dontcache",
             Self::Buffered => "buffered",
+            Self::Mmap => "mmap",
+            Self::CopyFileRange => "copy-file-range",
         }
     }
 }
@@ -169,7 +171,9 @@ impl Side<'_> {
                 return Ok((Method::Buffered, self.cached(false)?, self.said(&whys)));
             }
             Some(Method::Direct | Method::Dontcache) => self.said(&whys),
-            Some(Method::Reflink | Method::Server) => "one side is not a file".to_owned(),
+            Some(Method::Reflink | Method::Server | Method::Mmap | Method::CopyFileRange) => {
+                "one side is not a file".to_owned()
+            }
         };
         let method = options.method.map_or("", Method::name);
         Err(CopyError::Method { path: self.path.to_owned(), method, why })

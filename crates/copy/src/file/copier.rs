@@ -14,6 +14,7 @@ use super::extents::Spans;
 use super::finish::PartialFile;
 use super::io::{End, Io, TARGET, Threads};
 use super::mover::Mover;
+use super::peers;
 use super::plan::{CopyPlan, Durable, Progress};
 use super::resume::Identity;
 use super::serve::serve;
@@ -151,6 +152,16 @@ impl Copier {
         keeps: Option<&mut bool>,
         watch: &dyn Watch,
     ) -> Result<Filled, CopyError> {
+        let by = match self.options.method {
+            Some(Method::Mmap) => Some((Method::Mmap, peers::mapped as peers::Move)),
+            Some(Method::CopyFileRange) => Some((Method::CopyFileRange, peers::in_kernel as _)),
+            _ => None,
+        };
+        if let Some((method, by)) = by {
+            let data_bytes = peers::move_data(pair, source, (by, self.options.request), watch)?;
+            let progress = Progress { data_bytes, ..Progress::default() };
+            return Ok(Filled { method, why: String::new(), progress, is_moved: false });
+        }
         let mut whys = Vec::new();
         for method in [Method::Reflink, Method::Server] {
             let asked = self.options.method;

@@ -1,10 +1,12 @@
 //! Adapters for pipes: reads and writes the files of `… | gzip | …` in large direct requests.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use blockstone_sys::held::{self, HeldDir};
+use blockstone_sys::process;
 use rustix::fs::{FallocateFlags, fallocate, fstatvfs};
 use twox_hash::XxHash3_128;
 
@@ -188,6 +190,12 @@ pub fn write(
             Err(error)
         }
     }
+}
+
+/// Gives a file the mode of any new file, as `> FILE` does: it was made for this user only.
+pub fn share(file: &File, path: &Path) -> Result<(), CopyError> {
+    let mode = Permissions::from_mode(0o666 & !process::umask());
+    file.set_permissions(mode).map_err(CopyError::io("set the mode of", path))
 }
 
 fn make(

@@ -26,12 +26,7 @@ pub(super) fn serve(
     request: Bytes,
     watch: &dyn Watch,
 ) -> Result<Result<u64, String>, CopyError> {
-    let part_path = pair.part.part_path();
-    let sizes = if pair.part.is_left { &[0, source.size_bytes][..] } else { &[source.size_bytes] };
-    for size in sizes {
-        // Data left by an older copy must not remain where the source has holes.
-        pair.part.file.set_len(*size).map_err(CopyError::io("resize", &part_path))?;
-    }
+    restart(pair, source.size_bytes)?;
     // A client that copies must not read ahead: those pages would look like those of other readers.
     let _ = fadvise(pair.source, 0, None, Advice::Random);
     let mut spans = Spans::of(pair.source, source.size_bytes, request.get(), PAGE_BYTES);
@@ -69,11 +64,22 @@ pub(super) fn serve(
     Ok(Ok(data_bytes))
 }
 
+/// Gives the target its size, and nothing but holes.
+pub(super) fn restart(pair: &Pair<'_>, size_bytes: u64) -> Result<(), CopyError> {
+    let part_path = pair.part.part_path();
+    let sizes = if pair.part.is_left { &[0, size_bytes][..] } else { &[size_bytes] };
+    for size in sizes {
+        // Data left by an older copy must not remain where the source has holes.
+        pair.part.file.set_len(*size).map_err(CopyError::io("resize", &part_path))?;
+    }
+    Ok(())
+}
+
 fn failed(pair: &Pair<'_>, errno: Errno) -> CopyError {
     CopyError::io("copy", pair.source_path)(io::Error::from(errno))
 }
 
-fn shorter(pair: &Pair<'_>, at: u64) -> CopyError {
+pub(super) fn shorter(pair: &Pair<'_>, at: u64) -> CopyError {
     let what = format!("it became shorter than {} bytes", at + 1);
     CopyError::Changed { path: pair.source_path.to_owned(), what }
 }

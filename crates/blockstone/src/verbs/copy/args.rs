@@ -1,11 +1,13 @@
 //! The options of `copy`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use blockstone_base::units::Bytes;
+use blockstone_base::units::{Bytes, ParseError};
+use blockstone_copy::against::Other;
 use blockstone_copy::file::Method;
 use clap::{Args, ValueEnum, ValueHint};
 
+use super::words;
 use crate::password::PasswordFile;
 use crate::purpose::Purpose;
 
@@ -24,7 +26,8 @@ Examples:
   blockstone copy --check m.jsonl /backup/             are all bytes the same?
   blockstone copy --verify disk.img /dev/sdb --destroy /dev/sdb
   blockstone copy redo.log - | gzip | blockstone copy - redo.log.gz
-  blockstone copy --against cp /u01/big.dbf /backup/   compare with cp")]
+  blockstone copy --against cp /u01/big.dbf /backup/   compare with cp
+  blockstone copy --against 'rsync -a' /u01/d /backup/ compare with another program")]
 pub struct CopyArgs {
     /// Files, directories or a block device, and last the target
     ///
@@ -78,8 +81,13 @@ pub struct CopyArgs {
           conflicts_with_all = ["against", "force", "resume", "manifest", "check"])]
     #[arg(add = Purpose::Device)]
     pub destroy: Option<PathBuf>,
-    /// Copy again with this program, in turn with ours, and show what each takes
-    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["resume", "force", "manifest"])]
+    /// Copy again in another way, in turn with ours, and show what each takes
+    ///
+    /// `cp`; a method of ours (`mmap`); requests of ours of another size, each waited for (`4K`); or
+    /// any command: 'rsync -a', 'dd if={source} of={target} bs=8M'. It is run without a shell, with
+    /// both paths last if it does not name them.
+    #[arg(long, value_name = "WHAT", value_parser = peer)]
+    #[arg(conflicts_with_all = ["resume", "force", "manifest"])]
     pub against: Option<Peer>,
     /// With --against: also read the counters of this database before and after each round:
     /// `postgres://user@host/db`, `mysql://user@host` or `run:RUN`
@@ -103,6 +111,10 @@ pub enum How {
     Dontcache,
     /// Through the page cache
     Buffered,
+    /// Write from a mapping of the source, as cp of Solaris does
+    Mmap,
+    /// Let the kernel copy from file to file, as cp of GNU does
+    CopyFileRange,
 }
 
 impl From<How> for Method {
@@ -113,12 +125,59 @@ impl From<How> for Method {
             How::Direct => Self::Direct,
             How::Dontcache => Self::Dontcache,
             How::Buffered => Self::Buffered,
+            How::Mmap => Self::Mmap,
+            How::CopyFileRange => Self::CopyFileRange,
         }
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// The other way of `--against`.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {
-    /// GNU cp
-    Cp,
+    Program(Other),
+    /// Ours, with requests of this size, one after the other.
+    Request(Bytes),
+    Method(How),
+}
+
+impl Peer {
+    /// Returns what the rows of a comparison are called.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Program(Other::Cp) => "cp".to_owned(),
+            Self::Program(Other::Command(words)) => {
+                let program = words.first().map(Path::new).and_then(Path::file_name);
+                program.unwrap_or_default().to_string_lossy().into_owned()
+            }
+            Self::Request(size) => size.to_string(),
+            Self::Method(how) => words::name((*how).into()).to_owned(),
+        }
+    }
+
+    /// Returns what is done, if the name does not say it all.
+    pub fn about(&self) -> Option<String> {
+        match self {
+            Self::Program(Other::Cp) => None,
+            Self::Program(Other::Command(words)) => Some(words.join(" ")),
+            Self::Request(size) => Some(format!("ours, with requests of {size}, one by one")),
+            Self::Method(_) => Some("ours, with this method".to_owned()),
+        }
+    }
+}
+
+fn peer(text: &str) -> Result<Peer, String> {
+    if text == "cp" {
+        return Ok(Peer::Program(Other::Cp));
+    }
+    if let Ok(how) = How::from_str(text, false) {
+        return Ok(Peer::Method(how));
+    }
+    if text.starts_with(|c: char| c.is_ascii_digit()) {
+        return text.parse().map(Peer::Request).map_err(|error: ParseError| error.to_string());
+    }
+    match shlex::split(text) {
+        Some(words) if !words.is_empty() => Ok(Peer::Program(Other::Command(words))),
+        Some(_) => Err("no program is named".to_owned()),
+        None => Err("a quote is not closed".to_owned()),
+    }
 }

@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use blockstone_base::column::{Cell, Reading};
-use blockstone_copy::against::Round;
+use blockstone_copy::against::{Round, Tool};
 use blockstone_servers::monitor::{self, Monitor};
+
+use super::args::Peer;
 
 /// Time for which the database is observed without a copy.
 pub const ALONE: Duration = Duration::from_secs(5);
@@ -27,9 +29,26 @@ pub struct Got {
 /// Rounds of a comparison; empty without `--against`.
 #[derive(Debug, Default)]
 pub struct Against {
+    /// What ours is compared with, and what that does if the name does not say it.
+    pub name: String,
+    pub about: Option<String>,
     pub rounds: Vec<(Round, Option<Got>)>,
     /// Figures of the database before the first round.
     pub alone: Option<Got>,
+}
+
+impl Against {
+    pub fn with(peer: &Peer) -> Self {
+        Self { name: peer.name(), about: peer.about(), ..Self::default() }
+    }
+
+    /// Returns what the rows of a tool are called.
+    pub fn program(&self, tool: Tool) -> &str {
+        match tool {
+            Tool::Ours => "blockstone",
+            Tool::Peer => &self.name,
+        }
+    }
 }
 
 pub struct Beside {

@@ -98,12 +98,13 @@ fn from_pipe(args: &CopyArgs, target: &Path, context: &Context) -> Result<Exit> 
     let (dir, name) = tree::pipe_target(target, args.force)?;
     let input = own(io::stdin()).context("open standard input")?;
     let (ran, _) = through(args, (Path::new("-"), target), context, |watch| {
-        pipe::write(&input, (&dir, &name), &options(args), &|_, _| Ok(()), watch)
+        pipe::write(&input, (&dir, &name), &options(args), &|_, file| pipe::share(file, target), watch)
     })?;
     finish(&report::report(&ran, (&[PathBuf::from("-")], target), &Against::default()), context)
 }
 
-/// Reads a device from beginning to end, as a pipe is read.
+/// Reads a device from beginning to end, as a pipe is read. The file is for this user only: the
+/// device was not for all.
 pub fn from_device(
     args: &CopyArgs,
     source: &Path,

@@ -1,5 +1,6 @@
 //! The report of a copy.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use blockstone_base::hint::Hint as _;
@@ -20,7 +21,7 @@ use super::rows::{
     CacheRow, DatabaseRow, EvidenceRow, FailedRow, FileRow, NoteRow, ReasonRow, RoundRow, Summary,
 };
 use super::rules::{self, CopyFindings};
-use super::words::{method, program, verified};
+use super::words::{method, verified};
 
 pub const TABLES: &[Tables] = &[&[
     ("files", FileRow::COLUMNS),
@@ -145,10 +146,10 @@ fn sections(ran: &Ran, compared: &Against) -> Vec<Section> {
         Section::of("page-cache", page_cache(ran)),
     ];
     if !compared.rounds.is_empty() {
-        sections.push(against(&compared.rounds));
+        sections.push(against(compared));
     }
     if let Some(alone) = &compared.alone {
-        sections.push(database(alone, &compared.rounds));
+        sections.push(database(alone, compared));
     }
     sections.retain(|section| !section.blocks.is_empty());
     sections
@@ -198,29 +199,37 @@ fn page_cache(ran: &Ran) -> Table {
     CacheRow::table("page-cache", "Page cache", rows)
 }
 
-fn against(rounds: &[(Round, Option<Got>)]) -> Section {
-    let rows = rounds.iter().map(|(round, _)| RoundRow::of(round));
-    let mut table = RoundRow::table("against", "In turn with cp", rows);
+fn against(compared: &Against) -> Section {
+    let rounds = || compared.rounds.iter().map(|(round, _)| round);
+    let rows = rounds().map(|round| RoundRow::of(round, compared.program(round.tool)));
+    let name = &compared.name;
+    let mut table = RoundRow::table("against", "", rows);
+    table.title = format!("In turn with {name}").into();
     let ratio = |of: fn(&Round) -> f64| {
-        let rounds = || rounds.iter().map(|(round, _)| round);
         let sum = |tool| -> f64 { rounds().filter(|it| it.tool == tool).map(of).sum() };
-        sum(Tool::Ours) / sum(Tool::Cp)
+        sum(Tool::Ours) / sum(Tool::Peer)
     };
-    table.notes.push(format!(
-        "blockstone ÷ cp: {}× the time, {}× the CPU. cp is timed with an fsync(2) of each file, as \
-         ours is.",
-        three_digits(ratio(|round| round.seconds)),
-        three_digits(ratio(|round| round.cpu_seconds)),
-    ));
+    let sizes: BTreeSet<u64> = rounds().map(|round| round.bytes).collect();
+    table.notes.push(if sizes.len() > 1 {
+        format!("{name} did not make files of the same sizes, so nothing is compared.")
+    } else {
+        format!(
+            "blockstone ÷ {name}: {}× the time, {}× the CPU. Both are timed with an fsync(2) of \
+             each file.",
+            three_digits(ratio(|round| round.seconds)),
+            three_digits(ratio(|round| round.cpu_seconds)),
+        )
+    });
+    table.notes.extend(compared.about.as_ref().map(|about| format!("{name}: {about}")));
     Section::of("against", table)
 }
 
 /// Shows the rates of a database without a copy and during each round.
-fn database(alone: &Got, rounds: &[(Round, Option<Got>)]) -> Section {
+fn database(alone: &Got, compared: &Against) -> Section {
     let alone = DatabaseRow::of("alone", alone);
-    let during = rounds
-        .iter()
-        .map(|(round, got)| DatabaseRow::of(program(round.tool), &got.unwrap_or_default()));
+    let during = compared.rounds.iter().map(|(round, got)| {
+        DatabaseRow::of(compared.program(round.tool), &got.unwrap_or_default())
+    });
     let rows = [alone].into_iter().chain(during);
     Section::of("database", DatabaseRow::table("database", "The database meanwhile", rows))
 }

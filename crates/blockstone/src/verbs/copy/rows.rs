@@ -2,7 +2,7 @@
 
 use blockstone_base::rows;
 use blockstone_base::table::{
-    Measure, Missing, Value, bytes, count, flag, happened, text, time, total,
+    Measure, Missing, Value, bytes, count, flag, happened, level, text, time, total,
 };
 use blockstone_base::text::shown;
 use blockstone_base::units::Bytes;
@@ -12,7 +12,7 @@ use blockstone_copy::tree::CopiedFile;
 
 use super::Ran;
 use super::beside::Got;
-use super::words::{self, method, name, program, verified};
+use super::words::{self, method, name, verified};
 
 const SECOND_NS: f64 = 1e9;
 
@@ -149,12 +149,14 @@ rows! {
 rows! {
     /// Rounds of this program and another in turn.
     pub(super) struct RoundRow {
-        /// `blockstone` or `cp`, in the order of the rounds.
-        program: &'static str = text("program").answer(),
+        /// `blockstone` or what it is compared with, in the order of the rounds.
+        program: String = text("program").answer(),
         /// Until all is durable.
         time_ns: f64 = time("time").answer(),
         /// Processor time, in the kernel too.
         cpu_ns: f64 = time("CPU").answer(),
+        /// Sizes of the files that were made.
+        bytes: u64 = level("made", Measure::Bytes),
         /// Sources and target in the page cache, before.
         files_before_bytes: Option<u64> = bytes("files before"),
         /// Sources and target in the page cache, after.
@@ -170,7 +172,7 @@ rows! {
     /// The database of --db without a copy and during each round.
     pub(super) struct DatabaseRow {
         /// `alone`, then the programs in the order of the rounds.
-        r#while: &'static str = text("while"),
+        r#while: String = text("while"),
         /// Commits a second; unknown for rounds shorter than 3 s.
         commits_per_s: Option<f64> = count("commits/s"),
         /// Blocks read from storage a second.
@@ -243,13 +245,14 @@ impl ReasonRow {
 }
 
 impl RoundRow {
-    pub fn of(round: &Round) -> Self {
+    pub fn of(round: &Round, program: &str) -> Self {
         let [files_before_bytes, files_after_bytes] = round.files_cached_bytes;
         let [all_before_bytes, all_after_bytes] = round.all_cached_bytes;
         Self {
-            program: program(round.tool),
+            program: program.to_owned(),
             time_ns: (round.seconds * SECOND_NS).round(),
             cpu_ns: (round.cpu_seconds * SECOND_NS).round(),
+            bytes: round.bytes,
             files_before_bytes,
             files_after_bytes,
             all_before_bytes,
@@ -259,9 +262,9 @@ impl RoundRow {
 }
 
 impl DatabaseRow {
-    pub fn of(what: &'static str, got: &Got) -> Self {
+    pub fn of(what: &str, got: &Got) -> Self {
         Self {
-            r#while: what,
+            r#while: what.to_owned(),
             commits_per_s: got.commits_per_s,
             physical_reads_per_s: got.physical_reads_per_s,
             read_latency_ns_mean: got.read_latency_ns_mean,

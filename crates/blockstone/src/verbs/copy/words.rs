@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use blockstone_copy::against::Tool;
 use blockstone_copy::file::{Method, Verified};
 use blockstone_copy::tree::{CopiedFile, Outcome};
 
@@ -20,6 +19,8 @@ pub fn name(method: Method) -> &'static str {
         Method::Direct => "direct",
         Method::Dontcache => "dontcache",
         Method::Buffered => "buffered",
+        Method::Mmap => "mmap",
+        Method::CopyFileRange => "copy-file-range",
     }
 }
 
@@ -42,11 +43,4 @@ pub fn verified(outcome: &Outcome) -> Option<bool> {
     let is_proven = |verified: &Verified| matches!(verified, Verified::Equal { .. });
     let first = asked.next()?;
     Some(is_proven(first) && asked.all(is_proven))
-}
-
-pub fn program(tool: Tool) -> &'static str {
-    match tool {
-        Tool::Ours => "blockstone",
-        Tool::Cp => "cp",
-    }
 }

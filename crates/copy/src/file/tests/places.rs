@@ -83,6 +83,37 @@ fn ext4_and_xfs_cache_nothing_of_a_copy() {
 }
 
 #[test]
+fn the_ways_of_other_programs_copy_every_shape_and_their_pages_are_dropped() {
+    let place = Place::new();
+    let shapes = [(0, vec![]), (1, vec![(0, 1)]), (SIZE, vec![(0, SIZE)])];
+    let holes = (SIZE, vec![(0, 4096), (8 * REQUEST + 4096, REQUEST), (SIZE - 41, 41)]);
+    for (method, request) in [
+        (Method::Mmap, REQUEST),
+        (Method::Mmap, 4096),
+        (Method::CopyFileRange, REQUEST),
+        (Method::CopyFileRange, 8 << 20),
+    ] {
+        let wanted =
+            Options { method: Some(method), request: Bytes(request), force: true, ..options() };
+        for (size, data) in shapes.iter().chain([&holes]) {
+            place.make(*size, data);
+            let file = File::open(place.source()).unwrap();
+            let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
+            let was_cached = cached::of_part(&file, 0, (*size).max(1));
+            let done = place.copy(wanted).unwrap();
+            assert_eq!((done.method, done.bytes), (method, *size), "{request}");
+            assert!(done.data_bytes <= *size && done.why.is_empty());
+            if let (Ok(0), Ok(after)) = (was_cached, cached::of_part(&file, 0, (*size).max(1))) {
+                assert_eq!(after, 0, "{method:?} by {request}");
+            }
+            place.is_equal();
+        }
+        let verified = place.copy(Options { verify: true, ..wanted }).unwrap().verified;
+        assert_eq!(verified, Verified::NotCompared, "{method:?}");
+    }
+}
+
+#[test]
 fn xfs_shares_blocks() {
     require!(Root, Loop, Uring, Xfs);
     let device = device(FileSystem::Xfs, Bytes::mib(300));
