@@ -6,7 +6,7 @@
 //! all instances do not depend on the assignment.
 
 use crate::snapshot::{CountersOf, Snapshot};
-use crate::statistics::{ELIGIBLE, READ, WIRE, normal};
+use crate::statistics::{DISK, ELIGIBLE, READ, WIRE, normal};
 
 /// The spread of the second best assignment must exceed that of the best by this factor.
 const DECIDES: f64 = 2.0;
@@ -55,11 +55,12 @@ type Rows<'a> = Vec<(&'a str, [f64; 3], Vec<f64>)>;
 
 /// Splits the counters of each row into those that decide the assignment and all counters.
 fn rows<'a>(snapshot: &'a Snapshot) -> Option<Rows<'a>> {
-    let deciding = [READ, ELIGIBLE, WIRE].map(normal);
+    let (deciding, disk) = ([READ, ELIGIBLE, WIRE].map(normal), normal(DISK));
     let row = |(instance, counters): (&'a String, &'a CountersOf)| {
         let value = |name: &String| Some(counters.get(name)?.value);
         let [read, eligible, wire] = &deciding;
-        let deciding = [value(read)?, value(eligible)?, value(wire)?];
+        let read = value(read).or_else(|| value(&disk))?;
+        let deciding = [read, value(eligible)?, value(wire)?];
         let all = counters.values().map(|it| it.value).collect();
         Some((instance.as_str(), deciding, all))
     };

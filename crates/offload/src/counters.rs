@@ -9,8 +9,9 @@ use blockstone_import::seconds_iso;
 use crate::assign::{Assigned, Way, assign};
 use crate::error::CountersError;
 use crate::ledger::Ledger;
+use crate::listing::{self, Listed};
 use crate::snapshot::{Counter, CountersOf, Snapshot, Time};
-use crate::statistics::{ELIGIBLE, READ, WIRE, is_bytes, normal, of_statistics};
+use crate::statistics::{DISK, ELIGIBLE, READ, WIRE, is_bytes, normal, of_statistics};
 use crate::unit::Unit;
 
 /// Above this value, `f64` no longer represents every whole number of bytes.
@@ -110,6 +111,9 @@ type Snapshots = BTreeMap<Time, Snapshot>;
 /// Reads a table. Counters of bytes are in `unit` unless it has a column of units.
 pub fn read(text: &str, unit: Unit) -> Result<Counters, CountersError> {
     let text = text.trim_start_matches('\u{feff}');
+    if let Some(rows) = listing::rows(text) {
+        return of_listing(rows?, unit);
+    }
     let records = csv::records(text, Dialect::Loose);
     let records = records.map_err(|(line, why)| CountersError::NotCsv { line, why })?;
     let mut records = records.map(|(line, record)| {
@@ -122,6 +126,26 @@ pub fn read(text: &str, unit: Unit) -> Result<Counters, CountersError> {
         Reader { columns, unit, first_unit: None, runs: Vec::new(), places: BTreeMap::new() };
     for (line, fields) in records {
         let row = reader.row(&fields, line)?;
+        reader.add(row)?;
+    }
+    reader.finish()
+}
+
+/// Reads rows of listings of a database.
+fn of_listing(rows: Vec<Listed>, unit: Unit) -> Result<Counters, CountersError> {
+    let columns = Columns {
+        run: Some(0),
+        time: 1,
+        instance: 2,
+        statistic: 3,
+        value: 4,
+        unit: None,
+        count: 5,
+    };
+    let mut reader =
+        Reader { columns, unit, first_unit: None, runs: Vec::new(), places: BTreeMap::new() };
+    for Listed { line, run, time, instance, statistic, value } in rows {
+        let row = reader.row(&[run, time, instance, statistic, value], line)?;
         reader.add(row)?;
     }
     reader.finish()
@@ -312,8 +336,10 @@ fn ledger(run: &str, snapshots: &[(Time, Snapshot)]) -> Result<Ledger, CountersE
             carried.extend(Some(grown).filter(|_| *statistic == wire));
         }
     }
-    let missing = [READ, ELIGIBLE, WIRE].into_iter().filter(|it| !totals.contains_key(&normal(it)));
-    let names: Vec<&'static str> = missing.collect();
+    let has = |name: &str| totals.contains_key(&normal(name));
+    let is_there = |name: &str| has(name) || name == READ && has(DISK);
+    let names: Vec<&'static str> =
+        [READ, ELIGIBLE, WIRE].into_iter().filter(|name| !is_there(name)).collect();
     if !names.is_empty() {
         return Err(CountersError::NoCounter { run: short(run), names });
     }

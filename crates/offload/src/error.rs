@@ -35,6 +35,9 @@ pub enum CountersError {
     #[error("line {line}: the value {text:?} is not a number of {unit} from 0 on")]
     #[hint("counters as the database shows them, without separators of thousands")]
     Value { line: usize, text: String, unit: &'static str },
+    #[error("line {line}: {text} is rounded: nothing exact can be subtracted from it")]
+    #[hint("SET NUMWIDTH 20 lets SQL*Plus show all digits")]
+    Rounded { line: usize, text: String },
     #[error("line {line}: {text:?} is not a unit of bytes")]
     #[hint("B, KB, MB, GB, TB, KiB, MiB, GiB or TiB")]
     NotUnit { line: usize, text: String },

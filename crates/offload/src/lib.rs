@@ -28,6 +28,7 @@ pub mod counters;
 mod error;
 pub mod fit;
 pub mod ledger;
+mod listing;
 pub mod model;
 mod snapshot;
 mod statistics;

@@ -40,6 +40,20 @@ fn a_run_is_what_its_counters_grew_by() {
 }
 
 #[test]
+fn what_disks_moved_takes_the_place_of_what_was_read() {
+    let text =
+        table([100.0, 90.0, 10.0], [1100.0, 1080.0, 20.0]).replace(READ, "physical IO disk bytes");
+    let run = &counters::read(&text, Unit::Gib).unwrap().ledgers[0];
+    assert_eq!((run.read_bytes, run.is_read_with_writes), (1000 << 30, true));
+    let written = "0,1,physical write total bytes,5\n10,1,physical write total bytes,9\n";
+    let run = &counters::read(&(text.clone() + written), Unit::Gib).unwrap().ledgers[0];
+    assert_eq!((run.read_bytes, run.is_read_with_writes), (996 << 30, false));
+    let both = format!("{text}0,1,{READ},1\n10,1,{READ},992\n");
+    let run = &counters::read(&both, Unit::Gib).unwrap().ledgers[0];
+    assert_eq!((run.read_bytes, run.is_read_with_writes), (991 << 30, false));
+}
+
+#[test]
 fn a_counter_that_falls_is_not_subtracted_over() {
     let error = refused(&table([1841.58, 1841.0, 1727.15], [1841.60, 1841.02, 43.18]));
     let CountersError::Decreasing { line, from, to, .. } = &error else { panic!("{error:?}") };

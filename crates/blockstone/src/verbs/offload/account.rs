@@ -219,6 +219,13 @@ pub fn remarks(ledgers: &[Ledger]) -> Vec<String> {
             ),
             Copies::Unknown(why) => format!("copies of writes are unknown: {why}"),
         });
+        if ledger.is_read_with_writes {
+            remark(
+                "bytes read are not counted by themselves; `physical IO disk bytes`, which has \
+                 those written too, takes their place"
+                    .to_owned(),
+            );
+        }
         if ledger.eligible_bytes.is_none() {
             remark(
                 "eligible bytes are not counted: what was saved is unknown; reports as text cut \
