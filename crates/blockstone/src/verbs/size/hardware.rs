@@ -17,6 +17,7 @@ use super::machine::Machine;
 pub struct Hardware {
     pub answer: Answer,
     pub unit: Unit,
+    pub plan: Plan,
     /// Whether the unit was stated and is not in the catalogue.
     pub is_stated: bool,
     pub price: Option<Price>,
@@ -62,6 +63,7 @@ pub fn hold(
         price: price(&answer, unit),
         stranded: stranded(&answer, unit),
         unit: unit.clone(),
+        plan: plan.clone(),
         is_stated: chosen.is_stated,
         answer,
     })

@@ -5,20 +5,22 @@ use blockstone_base::table::{Measure, Missing, Rows as _, Table, happened};
 use blockstone_figures::History;
 use blockstone_report::percent;
 use blockstone_size::consolidation::Consolidation;
-use blockstone_size::hardware::Answer;
+use blockstone_size::hardware::{Answer, Demand, answer};
 use blockstone_size::hardware::cpu::Choice;
 use blockstone_size::hours::WEEKDAYS;
 use blockstone_size::need::Need;
 use blockstone_size::{Observation, Snapshot};
 
 use super::super::Sized;
-use super::super::hardware::CURRENT_UTILISATION;
+use super::super::hardware::{CURRENT_UTILISATION, Hardware};
 use super::super::rows::{
     CeilingRow, ChangeRow, CoreRow, CurrentRow, HourRow, LeftOutRow, NeedRow, OF_STORAGE, PartRow,
     PeakRow, SourceRow, StatementRow,
 };
 
-/// Number of intervals with the largest load that are listed, and of statements of each.
+/// Number of intervals with the largest load that are listed, that people see, and whose statements
+/// are listed; and of statements of each.
+const INTERVALS: usize = 500;
 const PEAKS: usize = 5;
 const STATEMENTS: usize = 5;
 const SOURCES_ON_SCREEN: usize = 20;
@@ -96,22 +98,34 @@ fn largest(sized: &Sized) -> Vec<(f64, &Snapshot)> {
     let known = meant.filter_map(|it| Some((it.load.hardware_iops(question.penalty)?, it)));
     let mut all: Vec<(f64, &Snapshot)> = known.collect();
     all.sort_by(|a, b| b.0.total_cmp(&a.0));
-    all.truncate(PEAKS);
     all
 }
 
 pub fn peaks(sized: &Sized) -> Table {
     let is_timed = sized.sources.is_timed();
-    let rows = largest(sized).into_iter().map(|(hardware_iops, it)| PeakRow {
+    let largest = largest(sized);
+    let more = largest.len().saturating_sub(INTERVALS);
+    let rows = largest.into_iter().take(INTERVALS).map(|(hardware_iops, it)| PeakRow {
         name: it.load.database.clone(),
         begin: it.load.begin().filter(|_| is_timed).ok_or(Missing::Unknown),
         length_ns: is_timed.then_some(it.load.seconds * 1e9).ok_or(Missing::Unknown),
         hardware_iops,
+        units: units(sized, it),
         reads_per_s: it.load.reads_per_s,
         writes_per_s: it.load.writes_per_s,
         missing_instances: it.missing as u64,
     });
-    PeakRow::table("peaks", "Intervals of the largest load", rows)
+    let mut table = PeakRow::table("peaks", "Intervals of the largest load", rows);
+    table.notes.extend((more > 0).then(|| format!("{more} intervals of less load are not listed.")));
+    table.on_screen(PEAKS).on_page(PEAKS)
+}
+
+/// Returns how many units of the answer the requests of one interval take.
+fn units(sized: &Sized, interval: &Snapshot) -> Option<u64> {
+    let Observation { reads_per_s, writes_per_s, .. } = interval.load;
+    let demand = Demand { reads_per_s, writes_per_s, ..Demand::default() };
+    let Hardware { unit, plan, .. } = &sized.hardware;
+    answer(&demand, unit, plan).ok().map(|it| it.units)
 }
 
 /// Lists the statements that the database names as its largest in these intervals.
@@ -127,7 +141,7 @@ pub fn statements(sized: &Sized) -> Table {
         rows.sort_by(|a, b| b.0.total_cmp(&a.0));
         rows.into_iter().take(STATEMENTS).map(|(_, row)| row)
     };
-    let rows = largest(sized).into_iter().flat_map(of_peak);
+    let rows = largest(sized).into_iter().take(PEAKS).flat_map(of_peak);
     StatementRow::table("statements", "Statements in these intervals", rows)
 }
 
