@@ -109,12 +109,11 @@ pub fn simulation(
     let programs = of_devices(outcomes, |device, outcome| vec![ProgramRow::of(device, outcome)]);
     let programs = ProgramRow::table("programs", "", programs);
     let latencies = of_devices(outcomes, LatencyRow::of);
-    let latencies = LatencyRow::table("latencies", "Latency in the last quarter", latencies);
+    let mut latencies = LatencyRow::table("latencies", "Latency in the last quarter", latencies);
+    latencies.notes.extend(words::behind_an_erase(first));
     let mut sections = vec![
         Section::new("figures", "Programs and erases").with([programs]),
-        Section::new("latency", "Latency in the last quarter")
-            .with(words::behind_an_erase(first))
-            .with([latencies]),
+        Section::new("latency", "Latency in the last quarter").with([latencies]),
         charts::over_time(outcomes).with([words::extent(first)]),
         charts::distributions(outcomes),
         charts::blocks(outcomes),

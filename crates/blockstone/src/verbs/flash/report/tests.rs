@@ -1,5 +1,6 @@
 //! Tests of a simulated flash device in every rendering.
 
+use blockstone_flash::dies::Suspend;
 use blockstone_flash::preset;
 use blockstone_flash::simulate::{Outcome, Phase, Plan, Rate, simulate};
 use blockstone_report::render::terminal::{self, Style};
@@ -105,6 +106,19 @@ fn without_a_cliff_nothing_is_called_before_or_after_it() {
     let (with, without) = (said(Some(0.4)), said(None));
     assert!(with.contains("IOPS after the cliff") && with.contains("Before the cliff"), "{with}");
     assert!(!without.contains("the cliff") && without.contains("in the long run"), "{without}");
+}
+
+#[test]
+fn the_factor_behind_an_erase_is_named_where_reads_wait_for_one() {
+    let mut outcome = outcome(0.0);
+    let mut said = |suspend| {
+        outcome.plan.device.times.suspend = suspend;
+        let style = Style { color: false, width: 100 };
+        terminal::text(&simulation(&[("", &outcome)], None, None), false, &style)
+    };
+    let text = said(Suspend::None);
+    assert!(text.contains("A read of 50 µs whose die") && text.contains("60 × as long"), "{text}");
+    assert!(!said(Suspend::Erase).contains("60 ×"));
 }
 
 #[test]
