@@ -212,6 +212,7 @@ fn noise(point: &Point, effect: Vec<NoiseEffect>) -> Noise {
         write_bytes: point.load.block_bytes,
         mb_per_s: Some(point.mb_per_s),
         iops: Some(point.iops),
+        device_mb_per_s: None,
         latency: NoiseLatency::of(&point.histogram),
         window_ns: point.iops.duration_ns,
         effect,

@@ -42,6 +42,10 @@ pub struct Noise {
     pub mb_per_s: Option<Estimate>,
     /// Writes a second of all writers.
     pub iops: Option<Estimate>,
+    /// Decimal megabytes a second that the device wrote for all processes, if the writers write
+    /// through the page cache and need not wait for it.
+    #[serde(skip)]
+    pub device_mb_per_s: Option<Estimate>,
     /// Latencies of their writes.
     pub latency: Option<NoiseLatency>,
     /// Length of the noisy window, in nanoseconds.
@@ -112,10 +116,18 @@ pub(super) fn derive(windows: &[RunWindow], each: &[RunFindings]) -> Option<Nois
         // Bytes are not samples: the writes that moved them are.
         mb_per_s: mb_per_s.zip(iops).map(|(mb, ios)| Estimate { samples: ios.samples, ..mb }),
         iops,
+        device_mb_per_s: written_back(window, load),
         latency: window.histogram(BACKGROUND, LatencyClock::Intended).and_then(NoiseLatency::of),
         window_ns: window.duration_ns(),
         effect: FIGURES.iter().filter_map(|name| effect(name, quiet, noisy)).collect(),
     })
+}
+
+fn written_back(window: &RunWindow, load: &LoadSpec) -> Option<Estimate> {
+    let device = window.manifest.target.devices.first()?;
+    let is_deferred = load.op == Op::Write && !load.direct;
+    let rate = window.rate("block", &device.name, "write_bytes").ok()?;
+    is_deferred.then(|| rate.scaled(1e-6))
 }
 
 /// Returns how this load writes.

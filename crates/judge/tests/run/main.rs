@@ -6,6 +6,7 @@ mod fixture;
 mod rules;
 
 use blockstone_base::column::Unmeasured;
+use blockstone_base::load::Op;
 use blockstone_base::verdict::Outcome;
 use blockstone_figures::History;
 use blockstone_figures::compare::{self, Comparison, Outcome as Change, Row};
@@ -558,6 +559,19 @@ fn noise_is_held_against_the_window_before_it() {
     let alone = findings.figure("read_iops").unwrap().estimate;
     assert!(near(alone.value, 6_000.0), "the figures are those without noise");
     assert_eq!(findings.label, "quiet");
+}
+
+#[test]
+fn noise_through_the_page_cache_stands_beside_what_the_device_wrote() {
+    let waited_for = found(&noise(), None).noise.unwrap();
+    assert_eq!(waited_for.device_mb_per_s, None);
+    let mut fixture = noise();
+    let load = fixture.last().phase.background.as_mut().unwrap();
+    (load.op, load.direct, load.sync) = (Op::Write, false, None);
+    fixture.set("block", "vda", "write_bytes", 7_000_000);
+    let buffered = found(&fixture, None).noise.unwrap();
+    assert!(near(buffered.mb_per_s.unwrap().value, 131.072));
+    assert!(near(buffered.device_mb_per_s.unwrap().value, 7.0));
 }
 
 #[test]

@@ -372,8 +372,13 @@ fn in_words(noise: &Noise) -> String {
     let rate = |rate: Option<Estimate>| {
         rate.map_or_else(|| "–".to_owned(), |rate| three_digits(rate.value))
     };
+    let written = noise.device_mb_per_s.map_or_else(String::new, |written| {
+        let written = three_digits(written.value);
+        format!(" into the page cache (the device wrote {written} MB/s, all writes included)")
+    });
     format!(
-        "noise: {} writers, each one {} {} write at a time, {} MB/s, {} writes/s: {latency}",
+        "noise: {} writers, each one {} {} write at a time, {} MB/s{written}, {} writes/s: \
+         {latency}",
         noise.writers,
         mode(noise),
         block_size(noise.write_bytes),
