@@ -157,6 +157,11 @@ pub const SERIES: Schema = Schema {
              operation in flight to end.",
         ),
         GENERATOR.time("spin_ns_sum", "Time in which workers spun until the next intended start."),
+        GENERATOR.time(
+            "last_completed_ns",
+            "Time since the recording began at which the last of these operations completed; 0 \
+             without one.",
+        ),
     ],
 };
 

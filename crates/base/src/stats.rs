@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub mod bursts;
 mod level;
 mod robust;
 mod settled;

@@ -10,6 +10,9 @@ use crate::settings::Settings;
 
 /// The deepest loads form a plateau if their rates are this close.
 const PLATEAU: f64 = 0.05;
+/// The same for loads that all complete in bursts: a limiter holds them, and short windows contain
+/// few bursts.
+const PLATEAU_IN_BURSTS: f64 = 0.25;
 /// Number of deepest loads compared: two doublings of concurrency with both engines.
 const DEEPEST: usize = 4;
 /// Factor by which a slow plateau is measured longer.
@@ -96,12 +99,10 @@ fn longer_measurement(
     best: &Measured,
     within: impl Fn(&&Measured) -> bool,
 ) -> Step {
-    let level = plateau(points).filter(|&level| level < SLOW_IOPS);
-    let mut members: Vec<&Measured> = points
-        .iter()
-        .copied()
-        .filter(|p| level.is_some_and(|level| p.iops >= level * (1.0 - PLATEAU)) && within(p))
-        .collect();
+    let plateau = plateau(points).filter(|&(level, _)| level < SLOW_IOPS);
+    let least = plateau.map_or(f64::INFINITY, |(level, width)| level * (1.0 - width));
+    let mut members: Vec<&Measured> =
+        points.iter().copied().filter(|p| p.iops >= least && within(p)).collect();
     members.sort_by_key(|p| p.load.in_flight());
     match members.get(members.len() / 2) {
         Some(middle) => plan::confirm(settings, name, middle.load.clone(), LONGER),
@@ -109,15 +110,19 @@ fn longer_measurement(
     }
 }
 
-/// Returns the rate that the deepest loads share; `None` if they differ.
-fn plateau(points: &[&Measured]) -> Option<f64> {
+/// Returns the rate that the deepest loads share, and how far they may differ; `None` if they
+/// differ by more.
+fn plateau(points: &[&Measured]) -> Option<(f64, f64)> {
     let mut deepest = points.to_vec();
     deepest.sort_by_key(|p| std::cmp::Reverse(p.load.in_flight()));
-    let rates: Vec<f64> = deepest.iter().take(DEEPEST).map(|p| p.iops).collect();
+    deepest.truncate(DEEPEST);
+    let in_bursts = deepest.iter().all(|p| p.in_bursts);
+    let width = if in_bursts { PLATEAU_IN_BURSTS } else { PLATEAU };
+    let rates: Vec<f64> = deepest.iter().map(|p| p.iops).collect();
     let most = rates.iter().copied().fold(0.0, f64::max);
     let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
-    let flat = rates.len() >= 3 && least >= most * (1.0 - PLATEAU);
-    flat.then(|| stats::median(&rates))
+    let flat = rates.len() >= 3 && least >= most * (1.0 - width);
+    flat.then(|| (stats::median(&rates), width))
 }
 
 /// Returns the point with the most IOPS within the limit, and the next deeper one of its engine
@@ -167,6 +172,7 @@ mod tests {
             iops,
             latency_ns_mean: f64::from(depth) / iops * 1e9,
             latency_ns_p99: p99_ms * 1_000_000,
+            in_bursts: false,
             completed_bytes: 0,
             interrupted: None,
         }
@@ -205,5 +211,14 @@ mod tests {
             (max_iops(&flat, &settings).unwrap(), max_iops(&steep, &settings).unwrap());
         assert_eq!(flat.window.1.get(), LONGER * steep.window.1.get());
         assert_eq!((flat.load.in_flight(), steep.load.in_flight()), (4, 16));
+        // Uncertain rates behind a limiter form a plateau, those of a device do not.
+        let uneven = |in_bursts| {
+            let rates = [(1, 400.0), (16, 431.0), (32, 462.0)];
+            let points =
+                rates.map(|(depth, iops)| Measured { in_bursts, ..point(depth, iops, 100) });
+            max_iops(&points, &settings).unwrap().window.1
+        };
+        assert_eq!(uneven(true), flat.window.1);
+        assert_eq!(uneven(false), steep.window.1);
     }
 }

@@ -9,6 +9,7 @@ use blockstone_base::histogram::LatencyHistogram;
 use blockstone_base::identity::ProcessorUse;
 use blockstone_base::load::{self, LoadSpec, SHARES};
 use blockstone_base::stats;
+use blockstone_base::stats::bursts::{self, Seen};
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_engine::{Content, Length, Load, Medium, Outcome, Running, Totals};
 use blockstone_measure::claim::ClaimError;
@@ -53,6 +54,8 @@ pub struct Measured {
     pub latency_ns_mean: f64,
     /// 99th percentile in nanoseconds.
     pub latency_ns_p99: u64,
+    /// Whether it completed in bursts, with nothing in between, as behind a limiter.
+    pub in_bursts: bool,
     /// Bytes completed in the whole phase, warm-up included.
     pub completed_bytes: u64,
     pub interrupted: Option<&'static str>,
@@ -127,12 +130,14 @@ pub fn hold(
         note: note(&main, window.settled),
     });
     session.end_phase()?;
+    let rated = bursts::track(&ticks);
     match failure {
         Some(error) => Err(error),
         None => Ok(Measured {
             group: step.group,
             load: step.load.clone(),
-            iops: stats::rate_per_s(&ticks).map_or(0.0, |rate| rate.value),
+            iops: stats::rate_per_s(&rated).map_or(0.0, |rate| rate.value),
+            in_bursts: rated.len() < ticks.len(),
             latency_ns_mean: histogram.mean_ns(),
             latency_ns_p99: histogram.quantile_ns(0.99),
             completed_bytes: main.totals.completed_bytes,
@@ -171,8 +176,8 @@ struct Generated<'a> {
     start_ns: u64,
     /// Remaining time from the start of the step; if it is a pass, without the pass itself.
     left: Nanos,
-    /// Times and numbers of completed operations since the window opened.
-    window: Vec<(u64, u64)>,
+    /// Completed operations at each tick since the window opened.
+    window: Vec<Seen>,
     processors: Watched,
 }
 
@@ -281,7 +286,8 @@ impl Loaded for Generated<'_> {
         self.show(session, observer, &tick);
         let progress = Progress { t_ns: tick.0, count: tick.1.completed_ops };
         if stage != Stage::WarmUp {
-            self.window.push((progress.t_ns, progress.count));
+            let Progress { t_ns, count } = progress;
+            self.window.push(Seen { t_ns, count, reached_ns: Some(tick.1.last_completed_ns) });
         }
         Ok(progress)
     }
@@ -307,7 +313,8 @@ impl Loaded for Generated<'_> {
         } else if length.get() + overtime.get() >= most.get() {
             Some(Stop::TimeLimit)
         } else {
-            let enough = length >= least && stats::is_narrow(&self.window, INTERVAL);
+            let enough =
+                length >= least && stats::is_narrow(&bursts::track(&self.window), INTERVAL);
             enough.then_some(Stop::IntervalReached)
         }
     }

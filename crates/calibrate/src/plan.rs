@@ -212,6 +212,13 @@ pub fn spaced(settings: &Settings, headlines: &[Step]) -> Vec<Step> {
     (0..windows).flat_map(|repeat| headlines.iter().map(move |step| window(repeat, step))).collect()
 }
 
+/// Returns a headline's window with the usual length, if it is longer.
+pub fn usual(settings: &Settings, step: &Step) -> Step {
+    let Budget { confirm, windows, .. } = budget(settings.options.thoroughness());
+    let length = step.window.1.min(Nanos(confirm.get() / u64::from(windows)));
+    Step { window: (length, length), ..step.clone() }
+}
+
 /// Part of the time limit reserved for closing, judging and rendering the recording.
 pub const CONCLUSION: Nanos = Nanos::millis(1_000);
 
@@ -568,6 +575,11 @@ pub(crate) mod tests {
             assert_eq!(seeds.len(), steps.len(), "each visits other blocks");
             let together: u64 = steps.iter().map(|step| step.window.1.get()).sum();
             assert_eq!(together, 2 * budget(thoroughness).confirm.get());
+            let longer = spaced(&settings, &[confirm(&settings, "max-iops", load.clone(), 3)]);
+            for (step, longer) in steps.iter().step_by(2).zip(&longer) {
+                assert_eq!(longer.window.1.get(), 3 * step.window.1.get());
+                assert_eq!((&usual(&settings, longer), &usual(&settings, step)), (step, step));
+            }
         }
     }
 

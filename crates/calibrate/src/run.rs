@@ -441,6 +441,8 @@ impl Run<'_> {
         let headlines: Vec<Step> =
             headlines.into_iter().flatten().chain(mixes).chain(streams).collect();
         for step in plan::spaced(settings, &headlines) {
+            // A headline from a shorter window is better than one that was not confirmed.
+            let step = if self.out_of_time(&step) { plan::usual(settings, &step) } else { step };
             self.take(&step, log)?;
         }
         Ok(())

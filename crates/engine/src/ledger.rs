@@ -28,6 +28,7 @@ pub struct Totals {
     pub mismatches,
     pub late_ns_sum,
     pub spin_ns_sum,
+    pub last_completed_ns,
 }
 }
 
@@ -45,11 +46,12 @@ pub struct Share {
 }
 
 impl Totals {
-    /// Adds the totals of `other`; the lag is the maximum of both.
+    /// Adds the totals of `other`; the lag and the last completion are the maximum of both.
     pub fn add(&mut self, other: Self) {
         let lag_ns_max = self.lag_ns_max.max(other.lag_ns_max);
+        let last_completed_ns = self.last_completed_ns.max(other.last_completed_ns);
         *self += other;
-        self.lag_ns_max = lag_ns_max;
+        (self.lag_ns_max, self.last_completed_ns) = (lag_ns_max, last_completed_ns);
     }
 }
 
@@ -174,6 +176,12 @@ impl Ledger {
         totals
     }
 
+    /// Returns a time of the monotonic clock as one since the recording began.
+    #[inline]
+    pub fn since_origin_ns(&self, now_ns: u64) -> u64 {
+        now_ns.saturating_sub(self.origin_ns)
+    }
+
     /// Returns the part of each of several files; empty for one.
     pub fn shares(&self) -> Vec<Share> {
         let files = self.stations.first().map_or(0, |station| station.shares.len());
@@ -211,7 +219,7 @@ impl Ledger {
             return false;
         }
         self.hand_over(page);
-        let since_ns = completed_ns.saturating_sub(self.origin_ns);
+        let since_ns = self.since_origin_ns(completed_ns);
         let second = u32::try_from(since_ns / SECOND_NS).unwrap_or(u32::MAX);
         let paged = self.paged && windowed;
         let length_ns = if paged { PAGE_NS } else { SECOND_NS };

@@ -349,6 +349,7 @@ impl<'a, E: Engine> Loop<'a, E> {
         self.totals.lag_ns_max = self.totals.lag_ns_max.max(lag_ns);
         self.totals.late_ns_sum += flight.late_ns;
         self.totals.spin_ns_sum += self.alarm.take_spun_ns();
+        self.totals.last_completed_ns = self.ledger.since_origin_ns(completion.completed_ns);
         if self.active && flight.op == RequestOp::Read {
             self.verify(slot, flight.offset_bytes);
         }

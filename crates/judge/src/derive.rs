@@ -25,7 +25,7 @@ pub fn drift_ratio(manifest: &Manifest, windows: &[Window]) -> Option<f64> {
     let tracks = windows
         .iter()
         .filter(|window| manifest.phases[window.phase].group == Group::Reference)
-        .map(Window::ops_track);
+        .map(Window::rated_ops);
     let (rates, releases): (Vec<f64>, Vec<f64>) = tracks
         .filter_map(|track| Some((rate(&track).ok()?.value, stats::release_per_s(&track)?)))
         .unzip();
@@ -45,17 +45,14 @@ fn point(manifest: &Manifest, repeats: &[&Window]) -> Option<Point> {
         .copied()
         .filter(|window| window.histogram.count() > 0)
         .filter(|window| window.completed_ops() > 0)
-        .filter(|window| rate(&window.ops_track()).is_ok())
+        .filter(|window| rate(&window.rated_ops()).is_ok())
         .collect();
     let phase: &Phase = &manifest.phases[usable.last()?.phase];
     let load = phase.load.clone()?;
-    let iops = pooled(&usable, Window::ops_track)?;
-    let mb_per_s = pooled(&usable, |window| {
-        window.ticks.iter().map(|tick| (tick.t_ns, tick.bytes)).collect()
-    })?
-    .scaled(1e-6);
+    let iops = pooled(&usable, Window::rated_ops)?;
+    let mb_per_s = pooled(&usable, Window::rated_bytes)?.scaled(1e-6);
     let background = phase.background.clone().and_then(|spec| {
-        Some((spec, pooled(&usable, |window| window.background.clone())?.scaled(1e-6)))
+        Some((spec, pooled(&usable, Window::rated_background_bytes)?.scaled(1e-6)))
     });
     let mut histogram = LatencyHistogram::new();
     for window in &usable {
@@ -150,11 +147,7 @@ fn shares(windows: &[&Window]) -> Vec<TargetShare> {
 }
 
 fn share(windows: &[&Window], path: &str) -> TargetShare {
-    let of = |count: fn(&Tick) -> u64| {
-        pooled(windows, |window| {
-            window.share(path).iter().map(|tick| (tick.t_ns, count(tick))).collect()
-        })
-    };
+    let of = |count: fn(&Tick) -> u64| pooled(windows, |window| window.rated_share(path, count));
     let means: Option<Vec<Estimate>> =
         windows.iter().map(|window| mean_of(window.share(path))).collect();
     TargetShare {
@@ -348,6 +341,39 @@ mod tests {
         assert!(near.iops.relative_half_width() < 0.02 && far.iops.relative_half_width() > 0.2);
         let width = |point: &Point| point.latency.ns_p50.relative_half_width();
         assert!(width(&far) > 3.0 * width(&near), "{} {}", width(&far), width(&near));
+    }
+
+    #[test]
+    fn a_load_that_stops_and_goes_has_the_rate_of_its_whole_bursts() {
+        let mut fixture = repeats(&[Behaviour::natural(500.0, 8e6)]);
+        // 50 reads at 30, 130, 230 … ms.
+        fixture.windows[0].ticks = (0..=36)
+            .map(|tick| {
+                let t_ms = 20 * tick;
+                let bursts = (t_ms + 70) / 100;
+                let ops = 1_000 + 50 * bursts;
+                Tick {
+                    t_ns: (1_000 + t_ms) * 1_000_000,
+                    ops,
+                    bytes: ops * 8192,
+                    latency_ns_sum: ops * 8_000_000,
+                    last_completed_ns: Some((930 + 100 * bursts) * 1_000_000),
+                }
+            })
+            .collect();
+        let point = single(&fixture);
+        assert!((point.iops.value - 500.0).abs() < 0.1, "{:?}", point.iops);
+        assert!((point.mb_per_s.value - 4.096).abs() < 0.001, "{:?}", point.mb_per_s);
+        assert_eq!((point.iops.samples, point.iops.duration_ns), (350, 700_000_000));
+        assert!(point.iops.relative_half_width() < 0.02);
+        for tick in &mut fixture.windows[0].ticks {
+            tick.last_completed_ns = None;
+        }
+        let older = single(&fixture).iops;
+        assert!(
+            (older.value - 486.1).abs() < 0.1 && older.relative_half_width() > 0.1,
+            "{older:?}"
+        );
     }
 
     #[test]

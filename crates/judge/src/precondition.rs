@@ -42,7 +42,7 @@ pub fn find(manifest: &Manifest, windows: &[Window]) -> Option<Precondition> {
         if is_pass(phase) {
             pass_bytes = written_bytes.saturating_add(pass_bytes);
         } else if phase.group == Group::Precondition {
-            let iops = rate(&window.ops_track()).ok();
+            let iops = rate(&window.rated_ops()).ok();
             rounds.extend(iops.map(|iops| Round { written_bytes, iops }));
         }
     }

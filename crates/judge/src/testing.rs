@@ -285,6 +285,7 @@ fn window(phase: usize, start_ns: u64, load: &LoadSpec, behaviour: &Behaviour) -
         ops,
         bytes: ops * load.block_bytes,
         latency_ns_sum: (ops as f64 * mean_ns) as u64,
+        last_completed_ns: None,
     };
     let mut ops = 100.0;
     let mut ticks = vec![tick(0, 100)];

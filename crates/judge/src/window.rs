@@ -7,6 +7,7 @@ use blockstone_base::LatencyHistogram;
 use blockstone_base::histogram::Buckets;
 use blockstone_base::identity::BlockDevice;
 use blockstone_base::load::SHARES;
+use blockstone_base::stats::bursts::{self, Seen};
 use blockstone_figures::{CPU_USES, Grown, History, Interval, Missing, Track};
 use blockstone_record::manifest::{Manifest, Measured, Phase};
 use blockstone_record::{LatencyClock, RecordError, Recording};
@@ -20,8 +21,8 @@ pub struct Window {
     pub phase: usize,
     /// The load generator at each tick from edge to edge, edges included, ascending.
     pub ticks: Vec<Tick>,
-    /// (`t_ns`, bytes completed) of the second load, where one ran.
-    pub background: Track,
+    /// The second load likewise, where one ran.
+    pub background: Vec<Tick>,
     /// Windowed latencies of the main load from the intended start.
     pub histogram: LatencyHistogram,
     /// The same latencies by part: of 50 ms each, or of a second in recordings of older versions.
@@ -62,6 +63,8 @@ pub struct Tick {
     pub bytes: u64,
     /// Sum of their latencies from the intended start.
     pub latency_ns_sum: u64,
+    /// Time at which the last of the operations completed; `None` in recordings of older versions.
+    pub last_completed_ns: Option<u64>,
 }
 
 /// Checked blocks and failed operations of a whole phase.
@@ -123,7 +126,7 @@ impl Default for Window {
         Self {
             phase: 0,
             ticks: Vec::new(),
-            background: Track::default(),
+            background: Vec::new(),
             histogram: LatencyHistogram::new(),
             parts: Vec::new(),
             unfinished: None,
@@ -181,15 +184,33 @@ impl Window {
     /// Returns the bytes completed between the edges by the second load, which has the same
     /// direction.
     pub fn background_bytes(&self) -> u64 {
-        match (self.background.first(), self.background.last()) {
-            (Some(first), Some(last)) => last.1.saturating_sub(first.1),
-            _ => 0,
-        }
+        grown(&self.background, |tick| tick.bytes)
     }
 
     /// Returns (`t_ns`, operations) at each tick.
     pub fn ops_track(&self) -> Track {
         self.ticks.iter().map(|tick| (tick.t_ns, tick.ops)).collect()
+    }
+
+    /// Returns operations at the times between which their rate is computed.
+    pub fn rated_ops(&self) -> Track {
+        rated(&self.ticks, &self.ticks, |tick| tick.ops)
+    }
+
+    /// Returns bytes at the times between which their rate is computed.
+    pub fn rated_bytes(&self) -> Track {
+        rated(&self.ticks, &self.ticks, |tick| tick.bytes)
+    }
+
+    /// Returns bytes of the second load at the times between which their rate is computed.
+    pub fn rated_background_bytes(&self) -> Track {
+        rated(&self.background, &self.background, |tick| tick.bytes)
+    }
+
+    /// Returns a count of the target with this path at the times between which its rate is
+    /// computed, which are those of the whole load.
+    pub fn rated_share(&self, path: &str, count: fn(&Tick) -> u64) -> Track {
+        rated(&self.ticks, self.share(path), count)
     }
 
     /// Returns the operations a second between neighbouring ticks.
@@ -205,11 +226,28 @@ impl Window {
     }
 
     fn grown(&self, counter: fn(&Tick) -> u64) -> u64 {
-        match (self.ticks.first(), self.ticks.last()) {
-            (Some(first), Some(last)) => counter(last).saturating_sub(counter(first)),
-            _ => 0,
-        }
+        grown(&self.ticks, counter)
     }
+}
+
+fn grown(ticks: &[Tick], counter: fn(&Tick) -> u64) -> u64 {
+    match (ticks.first(), ticks.last()) {
+        (Some(first), Some(last)) => counter(last).saturating_sub(counter(first)),
+        _ => 0,
+    }
+}
+
+/// Returns the times between which the rate of a load is computed, with a count that was read at
+/// the same ticks.
+fn rated(load: &[Tick], ticks: &[Tick], count: fn(&Tick) -> u64) -> Track {
+    let seen =
+        |tick: &Tick| Seen { t_ns: tick.t_ns, count: tick.ops, reached_ns: tick.last_completed_ns };
+    let seen: Vec<Seen> = load.iter().map(seen).collect();
+    let edge = |(at, edge_ns): (usize, u64)| {
+        let same = ticks.binary_search_by_key(&seen[at].t_ns, |tick| tick.t_ns).ok()?;
+        Some((edge_ns, count(&ticks[same])))
+    };
+    bursts::edges(&seen).into_iter().filter_map(edge).collect()
 }
 
 /// Groups the windows by label, in the order in which labels were first measured.
@@ -282,7 +320,7 @@ impl Window {
         Self {
             phase: 0,
             ticks: ticks(interval, ("load", "")),
-            background: interval.track("load", BACKGROUND, "completed_bytes").unwrap_or_default(),
+            background: ticks(interval, ("load", BACKGROUND)),
             histogram,
             parts,
             unfinished: interval.histogram("", LatencyClock::Unfinished).cloned(),
@@ -311,11 +349,13 @@ fn ticks(interval: &Interval<'_>, (probe, object): (&str, &str)) -> Vec<Tick> {
     let track = |column| interval.track(probe, object, column).unwrap_or_default();
     let at = |column| track(column).into_iter().collect::<BTreeMap<u64, u64>>();
     let (bytes, latency) = (at("completed_bytes"), at("latency_ns_sum"));
+    let last = at("last_completed_ns");
     let tick = |(t_ns, ops)| Tick {
         t_ns,
         ops,
         bytes: bytes.get(&t_ns).copied().unwrap_or(0),
         latency_ns_sum: latency.get(&t_ns).copied().unwrap_or(0),
+        last_completed_ns: last.get(&t_ns).copied(),
     };
     track("completed_ops").into_iter().map(tick).collect()
 }

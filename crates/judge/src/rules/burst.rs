@@ -140,7 +140,7 @@ fn between(case: &Case, same: &[&Window]) -> Option<Step> {
     }
     let rates: Vec<f64> = same
         .iter()
-        .map(|window| rate(&window.ops_track()).map(|rate| rate.value))
+        .map(|window| rate(&window.rated_ops()).map(|rate| rate.value))
         .collect::<Result<_, _>>()
         .ok()?;
     let foreign = |windows| derive::foreign(windows).map_or(0.0, |foreign| foreign.busy_ratio);
@@ -186,7 +186,7 @@ fn came_back(case: &Case, windows: &[&Window], step: &Step) -> bool {
                     && load.in_flight() >= stepped.in_flight()
             })
         })
-        .filter_map(|window| rate(&window.ops_track()).ok())
+        .filter_map(|window| rate(&window.rated_ops()).ok())
         .any(|rate| rate.value > step.after * RETURNED_RATIO)
 }
 
