@@ -6,7 +6,7 @@ use blockstone_base::rng;
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_record::manifest::Group;
 
-use crate::settings::{Settings, Thoroughness};
+use crate::settings::{Options, Settings, Thoroughness};
 
 mod budget;
 mod buffered;
@@ -217,6 +217,15 @@ pub fn usual(settings: &Settings, step: &Step) -> Step {
     let Budget { confirm, windows, .. } = budget(settings.options.thoroughness());
     let length = step.window.1.min(Nanos(confirm.get() / u64::from(windows)));
     Step { window: (length, length), ..step.clone() }
+}
+
+/// Returns whether an option of its own asks for this step. Its time is added to the time limit.
+pub fn is_asked_for(step: &Step, options: &Options) -> bool {
+    match step.group {
+        Group::Mix | Group::Store | Group::BufferedWrite | Group::Matrix | Group::OpenLoop => true,
+        Group::LargeRead => !options.streams.is_empty(),
+        _ => false,
+    }
 }
 
 /// Part of the time limit reserved for closing, judging and rendering the recording.
@@ -508,7 +517,7 @@ pub fn short_size(bytes: u64) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::settings::{Options, Subject};
+    use crate::settings::Subject;
     use std::collections::BTreeSet;
 
     pub(crate) fn settings(thoroughness: Thoroughness) -> Settings {
@@ -555,6 +564,23 @@ pub(crate) mod tests {
                 Nanos(total)
             );
         }
+    }
+
+    #[test]
+    fn steps_that_an_option_asks_for_do_not_take_the_time_of_others() {
+        let mut settings = settings(Thoroughness::Quick);
+        let extra = |settings: &Settings| -> BTreeSet<String> {
+            let steps = steps(settings, FACTS).into_iter();
+            steps
+                .filter(|step| is_asked_for(step, &settings.options))
+                .map(|step| step.label.split('/').next().unwrap_or_default().to_owned())
+                .collect()
+        };
+        assert!(extra(&settings).is_empty());
+        let words = ["--quick", "--matrix", "--rate=50", "--streams=1,2,3", "--buffered-writes"];
+        settings.options = Options::parse(&words).unwrap();
+        let asked = ["buffered-write", "large-read", "matrix", "open-loop"];
+        assert_eq!(extra(&settings), asked.map(str::to_owned).into());
     }
 
     #[test]

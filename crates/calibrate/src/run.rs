@@ -154,8 +154,8 @@ struct Run<'a> {
     /// Sequence number of the layout's first write: a block with the same ID and a lower sequence
     /// is not from this run.
     oldest_sequence: u64,
-    /// Time taken by preconditioning, the layout of a size given with `--size`, mixes, writes
-    /// through the page cache and visits of cached blocks; added to the time limit.
+    /// Time taken by preconditioning, the layout of a size given with `--size`, steps that were
+    /// asked for and visits of cached blocks; added to the time limit.
     unlimited: Nanos,
     /// Time at which preconditioning must end, once its first pass has written the whole file.
     filled_until: Option<Nanos>,
@@ -237,7 +237,7 @@ impl Run<'_> {
         }
         let begin = self.session.elapsed();
         let held = self.hold(step, medium, content);
-        if matches!(step.group, Group::Mix | Group::Store) {
+        if plan::is_asked_for(step, &self.prepared.settings.options) {
             self.unlimited_since(begin);
         }
         if let Some(append) = &append {
@@ -289,8 +289,10 @@ impl Run<'_> {
     fn out_of_time(&self, step: &Step) -> bool {
         let settings = self.prepared.settings;
         let limit = plan::budget(settings.options.thoroughness()).run;
+        if plan::is_asked_for(step, &settings.options) {
+            return false;
+        }
         let confirmations = match step.group {
-            Group::Mix | Group::Store | Group::BufferedWrite => return false,
             Group::Confirm | Group::Reference => 0,
             _ => plan::confirm_limit(settings.options.thoroughness()).get(),
         };

@@ -97,7 +97,7 @@ fn run(args: &CalibrateArgs, context: &verb::Context) -> Result<Exit> {
     }
     printer.error(&anyhow!(Failure::new(
         format!("write Orion's files to {}: no point of the matrix stands", to.path().display()),
-        "the report says why; a calibration without --quick has more time"
+        "the report says why; the matrix needs a test file of at least 8M (--size)"
     )));
     Ok(if exit == Exit::Done { Exit::NotTrustworthy } else { exit })
 }

@@ -52,7 +52,8 @@ pub struct Options {
         help_heading = "Measurement"
     )]
     pub max_latency_ns: Nanos,
-    /// Also measure small and large reads together, as Orion's matrix does (adds about 20 s)
+    /// Also measure small and large reads together, as Orion's matrix does (adds about 20 s, with
+    /// --quick 8 s)
     #[arg(long, help_heading = "Measurement")]
     pub matrix: bool,
     /// Also write in order through the page cache, and show how fast write(2) returned and how fast
