@@ -35,14 +35,17 @@ fn file_name() -> String {
 }
 
 /// Notes in the directory of recordings, which is created if it does not exist, that a recording
-/// or a grid is about to be made in `dir`.
+/// or a grid is about to be made in `dir`. One that is in that directory is found anyway.
 pub fn note_elsewhere(root: &Path, dir: &Path) -> Result<(), RecordError> {
     let failed = || RecordError::io("note", dir);
+    let place = std::path::absolute(dir).map_err(failed())?;
+    if place.parent().map(Path::to_owned) == std::path::absolute(root).ok() {
+        return Ok(());
+    }
     let held = HeldDir::make(root).map_err(failed())?;
     // Without locks, two that begin in the same moment may forget one of them.
     let lock = held.file().map_err(failed())?;
     let _ = lock.lock();
-    let place = std::path::absolute(dir).map_err(failed())?;
     let mut places = read(root).unwrap_or_default();
     places.retain(|known| *known != place);
     if places.len() >= PLACES_MAX {
