@@ -24,7 +24,7 @@ use crate::cost::{cached_bytes, drop_cached, page_cache_bytes};
 pub const ROUNDS: [Tool; 4] = [Tool::Ours, Tool::Peer, Tool::Peer, Tool::Ours];
 /// Name of a copy in its room.
 pub const COPY: &str = "copy";
-/// What stands for the source and for the target in a command.
+/// Placeholders of the source and of the target in a command.
 const SOURCE: &str = "{source}";
 const TARGET: &str = "{target}";
 /// Interval at which the end of a program, and a signal while it runs, are polled.

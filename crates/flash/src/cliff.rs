@@ -22,7 +22,7 @@ pub struct Detector {
     /// Pages of a window, and the sum of waits up to which the window is before the cliff.
     pages: u64,
     slight_ns: f64,
-    /// What has been seen of the present window, and where in it a page first waited.
+    /// Pages of the present window so far, their waits, and the first page that waited.
     seen: u64,
     waited_ns: f64,
     first: Option<u64>,

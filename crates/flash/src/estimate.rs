@@ -13,8 +13,8 @@ use crate::workload::{Pattern, Workload, WorkloadPart};
 pub enum Fall {
     /// Background collection keeps up with the writes.
     Never,
-    /// Background collection keeps up by the formula, which assumes that all dies are alike, but not
-    /// with as many free blocks as it should: how long single dies are without any is not known.
+    /// Background collection keeps up by the formula, which assumes that all dies are alike, but
+    /// not with as many free blocks as it should: how long single dies have none is not known.
     Unsure,
     /// There is so much spare that writes hardly wait for collection.
     Slight,

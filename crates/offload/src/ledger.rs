@@ -19,8 +19,8 @@ pub struct Ledger {
     pub cells: Option<u32>,
     /// Bytes that the plan requested from the storage, including those that an index skipped.
     pub read_bytes: u64,
-    /// True if the source counts only all bytes that disks moved, which then replace those read: they
-    /// include what was written.
+    /// True if the source counts only all bytes that disks moved, which then replace those read:
+    /// they include what was written.
     pub is_read_with_writes: bool,
     /// Bytes not read because of an index or the format, by the means that skipped them.
     pub skipped: Vec<(String, u64)>,

@@ -2,7 +2,7 @@
 //! that they have names like the others.
 //!
 //! The list is a file of each user in the directory of recordings, which users may share. It is
-//! read only if nobody but this user and root can write to it, and the same goes for what it
+//! read only if no users except this one and root can write to it, and the same goes for what it
 //! names. What is gone stays in the list until the list is full: a recording that is noted is made
 //! only later, and a file system may be mounted again.
 
@@ -59,8 +59,8 @@ pub fn note_elsewhere(root: &Path, dir: &Path) -> Result<(), RecordError> {
     write_file(root, &file_name(), &text)
 }
 
-/// Returns the directories that were noted, as far as they still are directories that nobody but
-/// this user and root can write to. A list that cannot be read has none.
+/// Returns the directories that were noted, as far as they still are directories to which no
+/// users except this one and root can write. A list that cannot be read has none.
 pub(crate) fn places(root: &Path) -> Vec<PathBuf> {
     let own = |place: &PathBuf| place.is_absolute() && HeldDir::open(place).is_ok();
     read(root).unwrap_or_default().into_iter().filter(own).collect()

@@ -300,7 +300,8 @@ mod tests {
         runs.push(RunEntry { state: failed, ..run("7xxxxx", long, &[]) });
         for width in [80, 100] {
             let style = Style { color: false, width };
-            let text = terminal::text(&report(&runs, Path::new("/runs"), Some(width)), false, &style);
+            let report = report(&runs, Path::new("/runs"), Some(width));
+            let text = terminal::text(&report, false, &style);
             let lines: Vec<&str> = text.lines().collect();
             assert!(lines.iter().all(|line| line.chars().count() <= width), "{text}");
             assert!(lines[0].ends_with("commit"), "{text}");

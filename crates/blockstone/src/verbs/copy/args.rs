@@ -83,9 +83,9 @@ pub struct CopyArgs {
     pub destroy: Option<PathBuf>,
     /// Copy again in another way, in turn with ours, and show what each takes
     ///
-    /// `cp`; a method of ours (`mmap`); requests of ours of another size, each waited for (`4K`); or
-    /// any command: 'rsync -a', 'dd if={source} of={target} bs=8M'. It is run without a shell, with
-    /// both paths last if it does not name them.
+    /// `cp`; a method of ours (`mmap`); requests of ours of another size, each waited for (`4K`);
+    /// or any command: 'rsync -a', 'dd if={source} of={target} bs=8M'. It is run without a shell,
+    /// with both paths last if it does not name them.
     #[arg(long, value_name = "WHAT", value_parser = peer)]
     #[arg(conflicts_with_all = ["resume", "force", "manifest"])]
     pub against: Option<Peer>,

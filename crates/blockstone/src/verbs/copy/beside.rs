@@ -29,7 +29,7 @@ pub struct Got {
 /// Rounds of a comparison; empty without `--against`.
 #[derive(Debug, Default)]
 pub struct Against {
-    /// What ours is compared with, and what that does if the name does not say it.
+    /// The name of the other way, and a description if the name does not say it all.
     pub name: String,
     pub about: Option<String>,
     pub rounds: Vec<(Round, Option<Got>)>,

@@ -98,7 +98,8 @@ fn from_pipe(args: &CopyArgs, target: &Path, context: &Context) -> Result<Exit> 
     let (dir, name) = tree::pipe_target(target, args.force)?;
     let input = own(io::stdin()).context("open standard input")?;
     let (ran, _) = through(args, (Path::new("-"), target), context, |watch| {
-        pipe::write(&input, (&dir, &name), &options(args), &|_, file| pipe::share(file, target), watch)
+        let carry = |_: &File, file: &File| pipe::share(file, target);
+        pipe::write(&input, (&dir, &name), &options(args), &carry, watch)
     })?;
     finish(&report::report(&ran, (&[PathBuf::from("-")], target), &Against::default()), context)
 }

@@ -29,7 +29,8 @@ rows! {
         time_ns: f64 = time("time"),
         /// Processor time of this process, in the kernel too.
         cpu_ns: f64 = time("CPU"),
-        /// `reflink`, `server`, `direct`, `dontcache`, `buffered` or `mixed`.
+        /// `reflink`, `server`, `direct`, `dontcache`, `buffered`, `mmap`, `copy-file-range` or
+        /// `mixed`.
         method: Value = text("method"),
         /// Whether every target was read again from its medium and is equal. False: equal, but
         /// nothing shows that it came from the medium; or not compared, because no bytes were read
@@ -75,7 +76,8 @@ rows! {
         bytes: u64 = bytes("bytes").answer(),
         /// Bytes that were moved or shared.
         data_bytes: u64 = bytes("data"),
-        /// How: `reflink`, `server`, `direct`, `dontcache` or `buffered`.
+        /// How: `reflink`, `server`, `direct`, `dontcache`, `buffered`, `mmap` or
+        /// `copy-file-range`.
         method: &'static str = text("method"),
         /// Empty for one of several that were copied together.
         time_ns: Value = time("time"),
@@ -89,7 +91,7 @@ rows! {
 rows! {
     /// Methods that were used, and why.
     pub(super) struct ReasonRow {
-        /// `reflink`, `server`, `direct`, `dontcache` or `buffered`.
+        /// `reflink`, `server`, `direct`, `dontcache`, `buffered`, `mmap` or `copy-file-range`.
         method: &'static str = text("method"),
         /// Files that were copied so for this reason.
         files: u64 = total("files", Measure::Count).answer(),

@@ -190,7 +190,7 @@ fn headline(outcome: &Outcome, trace: Option<&Trace>) -> Headline {
     Headline { subject: words::load(outcome), figures, text, tone, ..Headline::default() }
 }
 
-/// What the rates at the two ends of a run are called.
+/// Names of the rates at the two ends of a run.
 struct Names {
     first: &'static str,
     last: &'static str,

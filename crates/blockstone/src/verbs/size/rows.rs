@@ -263,7 +263,7 @@ rows! {
         length_ns: Result<f64, Missing> = time("length"),
         /// Reads + penalty × writes.
         hardware_iops: f64 = count("IOPS of the storage").answer(),
-        /// Units that carry these requests, by themselves: of IOPS only, at the planned utilisation.
+        /// Units that carry these requests, of IOPS only, at the planned utilisation.
         units: Option<u64> = count("units for them"),
         /// Reads a second of the database.
         reads_per_s: Option<f64> = count("reads/s"),

@@ -47,8 +47,8 @@ rows! {
         visible_bytes_needed: Option<u64> = level("use at most", Measure::Bytes),
         /// `no cliff`: background collection keeps up, or so much is spare that writes hardly wait;
         /// `cliff`: it comes; `not established`: background collection keeps up by the formula, but
-        /// keeps fewer blocks free than it should; `rate too high`: the device does not take this rate even before the
-        /// cliff.
+        /// keeps fewer blocks free than it should; `rate too high`: the device does not take this
+        /// rate even before the cliff.
         outcome: &'static str = text("outcome"),
     }
 }

@@ -116,7 +116,8 @@ pub fn peaks(sized: &Sized) -> Table {
         missing_instances: it.missing as u64,
     });
     let mut table = PeakRow::table("peaks", "Intervals of the largest load", rows);
-    table.notes.extend((more > 0).then(|| format!("{more} intervals of less load are not listed.")));
+    let unlisted = || format!("{more} intervals of less load are not listed.");
+    table.notes.extend((more > 0).then(unlisted));
     table.on_screen(PEAKS).on_page(PEAKS)
 }
 

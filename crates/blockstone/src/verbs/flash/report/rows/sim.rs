@@ -141,7 +141,8 @@ rows! {
         wa_analytic: Option<f64> = ratio("formula"),
         /// Simulated − formula, of the formula.
         wa_error_percent: Option<f64> = count("error, %"),
-        /// Drive fills until writes waited for collection for more than a tenth of the program time.
+        /// Drive fills until writes waited for collection, for more than a tenth of the program
+        /// time.
         cliff_drive_fills: Option<f64> = count("cliff"),
         /// The same: spare ÷ visible.
         cliff_drive_fills_analytic: f64 = count("arithmetic"),
