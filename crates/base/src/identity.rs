@@ -32,6 +32,10 @@ pub struct Host {
     /// name one, and in recordings of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cloud: Option<Cloud>,
+    /// Type of the rented machine, such as `m5.large`; none if the firmware tables do not name it,
+    /// and in recordings of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_type: Option<String>,
     /// Idle states, frequencies and nodes of the processors; none if sysfs does not show them, and
     /// in recordings of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -223,6 +227,15 @@ pub struct BlockDevice {
     pub scheduler: Option<String>,
     /// `write back` (volatile cache, flushes needed) or `write through`.
     pub write_cache: Option<String>,
+    /// Cache that the drive itself declares, whatever the kernel takes it for: `none`, `write
+    /// through` or `write back`. None if it cannot be asked, and in recordings of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drive_cache: Option<String>,
+    /// Zones that are written in sequence: `none`, `host-managed`, `host-aware` or `drive-managed`
+    /// (a shingled disk that hides them). None if it cannot be asked, and in recordings of older
+    /// versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zoned: Option<String>,
     /// Whether the kernel treats it as a rotating disk.
     pub rotational: Option<bool>,
     /// Logical block size in bytes.

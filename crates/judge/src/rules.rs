@@ -16,6 +16,7 @@ mod db_time_remainder;
 mod degraded;
 mod device_locality;
 mod double_caching;
+mod drive_throttled;
 mod evidence;
 mod failed_session;
 mod file_may_fit_cache;
@@ -42,6 +43,7 @@ mod raid_degraded;
 pub mod registry;
 mod run_queue_delay;
 mod scale;
+mod shingled;
 mod silent_writes;
 mod throttled;
 mod unsafe_commits;
@@ -57,7 +59,9 @@ use blockstone_record::manifest::Figure;
 use crate::findings::Point;
 use crate::run::FIGURES;
 pub use evidence::{CalibrationRule, Case, Observed, RunCase, RunRule, WatchRule};
-use evidence::{beyond_sight, direct_elsewhere, file_system, in_memory, is_served, kernel_version};
+use evidence::{
+    beyond_sight, direct_elsewhere, file_system, in_memory, is_served, kernel_version, virtualised,
+};
 
 /// Marks the points that a verdict warns of and the figures and points that it condemns, and
 /// returns the verdicts.

@@ -414,6 +414,7 @@ fn manifest() -> Manifest {
     });
     manifest.host.hypervisor = None;
     manifest.clocks = [0, 79_000_000_000].map(testing::clocks).into();
+    manifest.drives = [0, 79_000_000_000].map(testing::drive).into();
     manifest.host.processors = Some(processors());
     manifest.target.devices = vec![device("nvme0n1", DeviceKind::Disk)];
     manifest

@@ -41,6 +41,7 @@ impl Opening<'_> {
             capabilities: self.capabilities.to_owned(),
             phases: Vec::new(),
             clocks: Vec::new(),
+            drives: Vec::new(),
             probes: Vec::new(),
             summary: BTreeMap::new(),
             imported: None,

@@ -7,19 +7,25 @@ use blockstone_base::clock::{Clock, ClockOffsets};
 use blockstone_base::column::{Reading, Schema, Unmeasured};
 use blockstone_base::units::Nanos;
 use blockstone_probe::cached_files::{self, DatabaseFiles};
+use blockstone_probe::nvme::log;
 use blockstone_probe::page_cache::{self, WatchedFiles};
 use blockstone_probe::{Context, Probe, Row, memory, registry};
-use blockstone_record::manifest::{ClockReading, End, Manifest};
+use blockstone_record::manifest::{ClockReading, DriveReading, End, Manifest};
 use blockstone_record::{RecordError, Recorder};
 use blockstone_sys::clock::MonotonicClock;
+use blockstone_sys::nvme;
 
 use crate::ticks::Ticks;
+
+const ROOT: &str = "/";
 
 pub struct Session {
     recorder: Recorder,
     probes: Vec<Box<dyn Probe>>,
     watched: WatchedFiles,
     database: DatabaseFiles,
+    /// `NVMe` controllers beneath the target, by their kernel names.
+    controllers: Vec<String>,
     /// Probes that only know what they cannot measure after the first look.
     waiting: Range<usize>,
     /// Series for which missed ticks are counted.
@@ -56,7 +62,10 @@ impl Session {
     /// Starts a recording that takes its time from `clock`.
     pub fn start_on(clock: Box<dyn Clock>, spec: SessionSpec<'_>) -> Result<Self, RecordError> {
         let SessionSpec { dir, manifest, devices, series, through_page_cache, tick } = spec;
-        let context = Context::of_target(Path::new("/"), devices);
+        let controllers = nvme::controllers(Path::new(ROOT)).into_iter();
+        let its = |it: &nvme::Controller| it.disks.iter().any(|disk| devices.contains(disk));
+        let controllers = controllers.filter(its).map(|it| it.name).collect();
+        let context = Context::of_target(Path::new(ROOT), devices);
         let (watched, database) = (WatchedFiles::default(), DatabaseFiles::default());
         let mut probes: Vec<_> =
             registry::of(&context).map(|entry| (entry.open)(&context)).collect();
@@ -77,6 +86,7 @@ impl Session {
             probes,
             watched,
             database,
+            controllers,
             waiting,
             ticked: series.first().map(|first| first.probe),
             rows,
@@ -88,7 +98,34 @@ impl Session {
         };
         (0..session.probes.len()).for_each(|index| session.note_unmeasured(index));
         session.read_clocks();
+        session.read_drives();
         Ok(session)
+    }
+
+    /// Asks the drives for their heat and power. Outside of any window: some stop other commands
+    /// for a moment while they answer.
+    fn read_drives(&mut self) {
+        let t_ns = self.now_ns();
+        let read = |name: &String| {
+            let page = nvme::read(Path::new(ROOT), name, nvme::Log::Health).ok()?;
+            let health = log::health(&page)?;
+            // In another state it saves power until the next I/O.
+            let power = nvme::power_state(Path::new(ROOT), name).ok().filter(|it| !it.is_idle);
+            Some(DriveReading {
+                t_ns,
+                controller: name.clone(),
+                temperature_kelvin: health.temperature_kelvin,
+                is_hot: health.is_hot(),
+                warm_minutes: health.warm_minutes,
+                critical_minutes: health.critical_minutes,
+                throttled: health.throttled,
+                throttled_s: health.throttled_s,
+                power_state: power.map(|power| power.number),
+                power_mw_max: power.and_then(|power| power.most_mw),
+            })
+        };
+        let readings: Vec<_> = self.controllers.iter().filter_map(read).collect();
+        self.recorder.manifest().drives.extend(readings);
     }
 
     fn read_clocks(&mut self) {
@@ -210,6 +247,7 @@ impl Session {
     /// Ends the recording. Fails when the disk refuses.
     pub fn close(mut self, end: End) -> Result<(), RecordError> {
         self.read_clocks();
+        self.read_drives();
         self.recorder.close(end)
     }
 }

@@ -74,6 +74,10 @@ pub struct Manifest {
     /// recordings of older versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clocks: Vec<ClockReading>,
+    /// Readings of the `NVMe` controllers beneath the target at the start and at the end; empty if
+    /// there are none, if they could not be asked, and in recordings of older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drives: Vec<DriveReading>,
     pub probes: Vec<ProbeInfo>,
     /// Derived figures, by name.
     pub summary: BTreeMap<String, Figure>,
@@ -262,6 +266,29 @@ pub struct ClockReading {
     pub realtime_offset_ns: i64,
     /// `CLOCK_BOOTTIME` − `CLOCK_MONOTONIC`: time the machine has been suspended since it booted.
     pub boottime_offset_ns: i64,
+}
+
+/// Heat and power of an `NVMe` controller, from its SMART log and its features.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DriveReading {
+    /// Time since the recording began, in nanoseconds.
+    pub t_ns: u64,
+    /// Kernel name, such as `nvme0`.
+    pub controller: String,
+    pub temperature_kelvin: Option<u16>,
+    /// Whether it warns of its temperature.
+    pub is_hot: bool,
+    /// Minutes of its life above the temperature that it warns of, and above the critical one.
+    pub warm_minutes: u32,
+    pub critical_minutes: u32,
+    /// How often in its life it slowed itself down to cool: lightly, and at any cost.
+    pub throttled: [u32; 2],
+    /// Seconds of its life for which it did.
+    pub throttled_s: [u32; 2],
+    /// Power state, if it serves I/O in it; 0 is the one of most power.
+    pub power_state: Option<u8>,
+    /// Most power that it may take in that state, in milliwatts.
+    pub power_mw_max: Option<u64>,
 }
 
 /// Kind of question that a phase answers.

@@ -34,8 +34,8 @@ use blockstone_base::column::{Cell, Column, Kind, Schema};
 use blockstone_base::load::Op;
 
 pub use parts::{
-    FILE_BYTES, capability, clocks, counters, device, figure, file, load, manifest, phase, point,
-    probe, schema,
+    FILE_BYTES, capability, clocks, counters, device, drive, figure, file, load, manifest, phase,
+    point, probe, schema,
 };
 
 use crate::manifest::{Manifest, Phase};

@@ -146,6 +146,17 @@ pub enum WriteCache {
     On,
 }
 
+impl WriteCache {
+    /// Returns its name in the terms of SCSI.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Off => "write through",
+            Self::On => "write back",
+        }
+    }
+}
+
 /// Identify Controller; the byte of its data that declares the cache follows.
 const IDENTIFY_CONTROLLER: u32 = 1;
 const IDENTIFY_BYTES: usize = 4096;
@@ -156,17 +167,56 @@ const FEATURE_WRITE_CACHE: u32 = 6;
 /// Queries the write cache of the controller `name` below `root`.
 pub fn write_cache(root: &Path, name: &str) -> io::Result<WriteCache> {
     let file = File::open(under(root, format!("/dev/{name}")))?;
-    let ask = |opcode, dword_10, data: &mut [u8]| {
-        let refused = |status: u16| io::Error::other(format!("refused with status {status:#x}"));
-        send(&file, Question { opcode, namespace: 0, dword_10 }, data)?.map_err(refused)
-    };
-    let mut identity = [0; IDENTIFY_BYTES];
-    ask(IDENTIFY, IDENTIFY_CONTROLLER, &mut identity)?;
-    if identity[VOLATILE_WRITE_CACHE] & 1 == 0 {
+    if identity(&file)?[VOLATILE_WRITE_CACHE] & 1 == 0 {
         return Ok(WriteCache::None);
     }
-    let current = ask(GET_FEATURES, FEATURE_WRITE_CACHE, &mut [])?;
+    let current = ask(&file, GET_FEATURES, FEATURE_WRITE_CACHE, &mut [])?;
     Ok(if current & 1 == 0 { WriteCache::Off } else { WriteCache::On })
+}
+
+/// Power state of a controller, with what its identity says of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PowerState {
+    /// 0 is the state of most power.
+    pub number: u8,
+    /// Whether it serves no I/O in this state: one that it takes and leaves by itself while idle.
+    pub is_idle: bool,
+    /// Most power that it may take in this state; `None` if its identity does not say.
+    pub most_mw: Option<u64>,
+}
+
+const FEATURE_POWER: u32 = 2;
+/// Where the descriptors of power states are in the identity, and the size of each.
+const POWER_STATES: usize = 2048;
+const POWER_STATE_BYTES: usize = 32;
+const POWER_STATE_MASK: u32 = 31;
+
+/// Queries the power state of the controller `name` below `root`.
+pub fn power_state(root: &Path, name: &str) -> io::Result<PowerState> {
+    let file = File::open(under(root, format!("/dev/{name}")))?;
+    let identity = identity(&file)?;
+    let current = ask(&file, GET_FEATURES, FEATURE_POWER, &mut [])? & POWER_STATE_MASK;
+    Ok(power_state_of(&identity, current as u8))
+}
+
+fn power_state_of(identity: &[u8; IDENTIFY_BYTES], number: u8) -> PowerState {
+    let at = POWER_STATES + usize::from(number) * POWER_STATE_BYTES;
+    let most = u64::from(u16::from_le_bytes([identity[at], identity[at + 1]]));
+    let flags = identity[at + 3];
+    // In units of 10 mW, or of a tenth of a milliwatt.
+    let most_mw = if flags & 1 == 0 { most * 10 } else { most / 10 };
+    PowerState { number, is_idle: flags & 2 != 0, most_mw: (most > 0).then_some(most_mw) }
+}
+
+fn identity(file: &File) -> io::Result<[u8; IDENTIFY_BYTES]> {
+    let mut identity = [0; IDENTIFY_BYTES];
+    ask(file, IDENTIFY, IDENTIFY_CONTROLLER, &mut identity)?;
+    Ok(identity)
+}
+
+fn ask(file: &File, opcode: u8, dword_10: u32, data: &mut [u8]) -> io::Result<u32> {
+    let refused = |status: u16| io::Error::other(format!("refused with status {status:#x}"));
+    send(file, Question { opcode, namespace: 0, dword_10 }, data)?.map_err(refused)
 }
 
 /// A command that only reads.
@@ -202,6 +252,18 @@ fn send(file: &File, question: Question, data: &mut [u8]) -> io::Result<Result<u
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_power_state_is_read_with_its_scale_from_its_descriptor() {
+        let mut identity = [0; super::IDENTIFY_BYTES];
+        identity[2048..2052].copy_from_slice(&[0xC4, 0x09, 0, 0]);
+        identity[2048 + 32..2048 + 36].copy_from_slice(&[0x2C, 0x01, 0, 3]);
+        let of = |number| super::power_state_of(&identity, number);
+        let expected = |number, is_idle, most_mw| super::PowerState { number, is_idle, most_mw };
+        assert_eq!(of(0), expected(0, false, Some(25_000)));
+        assert_eq!(of(1), expected(1, true, Some(30)));
+        assert_eq!(of(31), expected(31, false, None));
+    }
+
     use std::fs;
 
     use super::*;

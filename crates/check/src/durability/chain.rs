@@ -4,8 +4,7 @@ use std::path::Path;
 
 use crate::durability::findings::Layer;
 use blockstone_base::identity::{BlockDevice, DeviceKind, FileSystem, PathKind, StorageTarget};
-use blockstone_sys::nvme::{self, WriteCache};
-use blockstone_sys::proc::{entries, number, numbers, text, under};
+use blockstone_sys::proc::{number, numbers, text, under};
 use blockstone_sys::survey;
 
 use crate::CheckError;
@@ -73,29 +72,16 @@ fn layer(root: &Path, device: &BlockDevice) -> Layer {
     let directory = under(root, "/sys/class/block").join(&device.name);
     // A partition has no queue of its own.
     let fua = number(&directory.join("queue/fua")).or(number(&directory.join("../queue/fua")));
-    let scsi = entries(&directory.join("device/scsi_disk"));
-    let scsi = scsi.first().and_then(|disk| text(&disk.join("cache_type")));
     Layer {
         name: device.name.clone(),
         kind: device.kind,
         model: device.model.clone(),
         write_cache: device.write_cache.clone(),
         fua: fua.map(|fua| fua != 0),
-        drive_cache: scsi.or_else(|| nvme_cache(root, &device.name).map(str::to_owned)),
+        drive_cache: device.drive_cache.clone(),
         beneath: device.beneath.clone(),
         flush_ios: None,
     }
-}
-
-/// Returns the cache as the controller declares it, if it can be queried, in SCSI terms.
-fn nvme_cache(root: &Path, disk: &str) -> Option<&'static str> {
-    let controllers = nvme::controllers(root).into_iter();
-    let mut its = controllers.filter(|it| it.disks.iter().any(|name| name == disk));
-    its.find_map(|it| match nvme::write_cache(root, &it.name).ok()? {
-        WriteCache::None => Some("none"),
-        WriteCache::Off => Some("write through"),
-        WriteCache::On => Some("write back"),
-    })
 }
 
 /// Returns the completed flushes. Partitions count none, and device-mapper and RAID pass them on
@@ -135,7 +121,6 @@ mod tests {
             std::fs::write(path, text).unwrap();
         };
         write("/sys/class/block/sda/queue/fua", "1\n");
-        write("/sys/class/block/sda/device/scsi_disk/0:0:0:0/cache_type", "write back\n");
         write("/sys/class/block/sda/stat", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n");
         let device = BlockDevice {
             name: "sda".to_owned(),
@@ -154,6 +139,8 @@ mod tests {
             backing_file_system: None,
             link: None,
             state: None,
+            drive_cache: Some("write back".to_owned()),
+            zoned: None,
             numa_node: None,
             raid: None,
         };

@@ -3,9 +3,10 @@
 use blockstone_base::identity::{BlockDevice, DeviceKind};
 use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
+use blockstone_record::manifest::Manifest;
 use blockstone_record::parameters::CalibrateParameters;
 
-use super::{CalibrationRule, Case, RunCase, RunRule, labels, read_figures};
+use super::{CalibrationRule, Case, RunCase, RunRule, labels, read_figures, virtualised};
 use crate::findings::Point;
 
 pub const ABOUT: About = About {
@@ -31,10 +32,15 @@ pub const TOLERANCE_RATIO: f64 = 0.02;
 
 const UNKNOWN: &str = "the speed of the link is unknown; set it with --link-mbps";
 
+fn unknown(manifest: &Manifest) -> Judgement {
+    let between = virtualised(manifest).map(|it| format!("; {it}")).unwrap_or_default();
+    Judgement::inconclusive(format!("{UNKNOWN}{between}"))
+}
+
 fn check(case: &Case) -> Judgement {
     let stated = case.manifest.parameters::<CalibrateParameters>().link_bytes_per_s;
     let Some((bytes_per_s, description)) = link(stated, case.devices()) else {
-        return Judgement::inconclusive(UNKNOWN);
+        return unknown(case.manifest);
     };
     let limit = bytes_per_s / 1e6;
     let low = |point: &Point| {
@@ -52,7 +58,7 @@ fn check(case: &Case) -> Judgement {
 fn check_run(case: &RunCase) -> Judgement {
     let stated = case.window.parameters().link_bytes_per_s;
     let Some((bytes_per_s, description)) = link(stated, &case.manifest.target.devices) else {
-        return Judgement::inconclusive(UNKNOWN);
+        return unknown(case.manifest);
     };
     let limit = bytes_per_s / 1e6;
     // A link carries both directions at the same time.

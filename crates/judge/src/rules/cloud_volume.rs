@@ -1,6 +1,7 @@
 //! A rate that matches the published limit of a cloud volume, with the credit behind a burst.
 
 mod catalogue;
+mod machines;
 
 use blockstone_base::identity::{BlockDevice, Cloud, DeviceKind};
 use blockstone_base::load::{LoadSpec, Op};
@@ -18,8 +19,8 @@ const ABOUT: About = About {
     id: "cloud-volume",
     weight: Weight::Warns,
     doc: "A rate that agrees with a published limit of a cloud volume of this size (AWS, Azure, \
-          Google Cloud): it is what was bought, not what the storage can do, and in a burst it \
-          ends when the bucket of credit is empty.",
+          Google Cloud), or of the machine on all of its volumes: it is what was bought, not what \
+          the storage can do, and in a burst it ends when the bucket of credit is empty.",
     threshold: "The firmware tables or the model of the disk name a cloud, the only disk beneath \
                 the path is not local to the machine, and no control group sets the same limit. \
                 In a calibration: a plateau over three doublings of concurrency (see throttled) \
@@ -27,14 +28,17 @@ const ABOUT: About = About {
                 a plateau inconclusive. In a run: the requests or bytes a second of the disk are \
                 within 3 % of such a limit in nine of ten seconds. Limits, buckets, their sources \
                 and the days on which these were read are in \
-                crates/judge/data/cloud-volumes.toml. Several types may have one limit; all are \
+                crates/judge/data/cloud-volumes.toml and cloud-machines.toml. The machine is known \
+                by its type in the firmware tables (AWS), or may be any type of its processors and \
+                memory (Azure). Several types may have one limit; all are \
                 named. A burst is left out if the measurement did more than its full bucket \
                 allows. A bucket lasts its credit ÷ (rate − base), or as long as the page says. \
                 Inconclusive in a calibration if no rate is near a published limit: rates that are \
-                bought separately, limits of machine types, Azure's higher performance tiers and \
-                Google's baseline for a machine are not in the data, and nothing is asked over the \
-                network.",
-    cause: "The limit of the volume's type and size, or the rate that was bought for it.",
+                bought separately, Google's limits and baseline of a machine, and Azure's higher \
+                performance tiers and host caches are not in the data, and nothing is asked over \
+                the network.",
+    cause: "The limit of the volume's type and size or of the machine's type, or the rate that was \
+            bought for it.",
     next: "Compare with the type and rate of the volume in the console or command line of the \
            cloud; size by the rate that remains without credit, and measure for longer than the \
            bucket lasts to see it.",
@@ -70,6 +74,8 @@ struct Volume<'a> {
     disk: &'a BlockDevice,
     cloud: Cloud,
     gib: f64,
+    /// Limits of the machine on all of its volumes.
+    of_machine: Vec<Limit>,
 }
 
 /// Returns the only volume below the path, or the judgement if there is not exactly one.
@@ -100,7 +106,10 @@ fn volume(manifest: &Manifest) -> Result<Volume<'_>, Judgement> {
             let model = disk.model.as_deref().unwrap_or_default();
             Err(Judgement::pass(format!("{name}: {} is local to the machine ({model})", disk.name)))
         }
-        [disk] => Ok(Volume { disk, cloud, gib: disk.size_bytes as f64 / f64::from(1 << 30) }),
+        [disk] => {
+            let gib = disk.size_bytes as f64 / f64::from(1 << 30);
+            Ok(Volume { disk, cloud, gib, of_machine: machines::limits(cloud, &manifest.host) })
+        }
         _ => Err(Judgement::inconclusive(format!(
             "{name}: {} disks lie beneath the path, whose limits add up",
             disks.len()
@@ -116,6 +125,7 @@ impl Volume<'_> {
     /// Returns the limits that a rate agrees with, after everything that the measurement did.
     fn agreeing(&self, op: Op, rate: Rate, done: Done) -> Vec<Limit> {
         let mut found = limits(self.cloud, self.gib, op);
+        found.extend(self.of_machine.iter().cloned());
         found.retain(|limit| {
             rate.is_near(limit)
                 && limit.credit.is_none_or(|credit| {

@@ -197,10 +197,20 @@ const CASES: &[(&str, Build, Build)] = &[
         || with(|f| f.top_device().link.as_mut().unwrap().bytes_per_s_max = Some(7.88e9)),
         || with(|f| f.top_device().link.as_mut().unwrap().bytes_per_s_max = None),
     ),
+    (
+        "shingled",
+        || with(|f| f.top_device().zoned = Some("host-aware".into())),
+        || with(|f| f.top_device().zoned = None),
+    ),
+    (
+        "drive-throttled",
+        || with(|f| f.manifest.drives.iter_mut().for_each(|drive| drive.is_hot = true)),
+        || with(|f| f.manifest.drives.clear()),
+    ),
 ];
 
 /// Rules about the file, the devices or the machine, which need no load.
-const ABOUT_THE_PLACE: [&str; 10] = [
+const ABOUT_THE_PLACE: [&str; 12] = [
     "memory-backed",
     "hole",
     "unwritten",
@@ -211,6 +221,8 @@ const ABOUT_THE_PLACE: [&str; 10] = [
     "multipath-leg",
     "link-trained-down",
     "clock-step",
+    "shingled",
+    "drive-throttled",
 ];
 
 fn with(spoil: impl FnOnce(&mut Fixture)) -> Fixture {

@@ -194,12 +194,19 @@ pub(crate) fn in_memory(target: &StorageTarget) -> Option<String> {
     })
 }
 
+/// Returns what stands between a virtual machine and its disks, links and processors. Reports count
+/// the rules whose evidence has this clause instead of naming each.
+pub(super) fn virtualised(manifest: &Manifest) -> Option<String> {
+    let hypervisor = manifest.host.hypervisor.as_ref()?;
+    Some(format!("{hypervisor} is between this machine and its hardware"))
+}
+
 /// Returns what may be between this machine and the medium that cannot be seen from here: caches,
 /// limits and dropped flushes of a hypervisor, a server, a controller or an array. `None` if every
 /// disk at the bottom of the chain is attached directly.
 pub(super) fn beyond_sight(manifest: &Manifest) -> Option<String> {
-    if let Some(hypervisor) = &manifest.host.hypervisor {
-        return Some(format!("{hypervisor} is between this machine and its disks"));
+    if let Some(between) = virtualised(manifest) {
+        return Some(between);
     }
     let devices = &manifest.target.devices;
     if !devices.iter().any(|device| device.kind == DeviceKind::Disk) {

@@ -5,7 +5,7 @@ use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Manifest;
 
-use super::{CalibrationRule, RunRule, percent};
+use super::{CalibrationRule, RunRule, percent, virtualised};
 
 const ABOUT: About = About {
     id: "link-trained-down",
@@ -61,7 +61,10 @@ fn check(manifest: &Manifest) -> Judgement {
     if !unknown.is_empty() || known.is_empty() {
         return Judgement::inconclusive(match unknown.join(", ") {
             names if names.is_empty() => "no disk is known beneath the path".to_owned(),
-            names => format!("what the link to {names} could carry is not known"),
+            names => {
+                let between = virtualised(manifest).map(|it| format!("; {it}")).unwrap_or_default();
+                format!("what the link to {names} could carry is not known{between}")
+            }
         });
     }
     Judgement::pass(format!("{}, as much as both ends support", known.join(", ")))

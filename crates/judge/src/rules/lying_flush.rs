@@ -21,7 +21,9 @@ pub const ABOUT: About = About {
           write cache and nothing flushed it, or a commit takes no longer than a plain write.",
     threshold: "Condemns if a device with a volatile cache (`queue/write_cache`) received less \
                 than half a flush per fdatasync or fsync of a single committer; each of them needs \
-                one, while O_DSYNC may use forced-unit-access writes, which are not counted. Warns \
+                one, while O_DSYNC may use forced-unit-access writes, which are not counted; or if \
+                the drive itself declares a volatile cache (NVMe identity, SCSI caching page) that \
+                the kernel takes for write through, so that no flush is sent. Warns \
                 if, on such a device, the median commit takes less than 1.1 times the median plain \
                 write; or if, on a rotating disk, it takes less than 2 ms, half a turn at 15,000 \
                 rpm. Disks with random reads below 2 ms are not considered rotating, whatever they \
@@ -58,6 +60,7 @@ const HALF_TURN_NS: f64 = 2e6;
 /// 200 µs (data sheet NAND128-A), three bits a cell 500 to 700 µs (the same review).
 const PROGRAM_NS: f64 = 100e3;
 const WRITE_THROUGH: &str = "write through";
+const WRITE_BACK: &str = "write back";
 const UNTESTED: &str = "untested until power is cut";
 
 fn check(case: &Case) -> Judgement {
@@ -69,6 +72,9 @@ fn check(case: &Case) -> Judgement {
     let Some(device) = case.devices().iter().find(|device| counts_flushes(device)) else {
         return Judgement::inconclusive("no underlying device counts flushes");
     };
+    if let Some(evidence) = unflushed(case.devices()) {
+        return Judgement::fail(evidence, labels(commits));
+    }
     if let Some(evidence) = too_fast_for_a_turn(case, device, &commits) {
         return Judgement::fail(evidence, labels(commits)).weighing(Weight::Warns);
     }
@@ -79,6 +85,21 @@ fn check(case: &Case) -> Judgement {
         }
         Some(_) => volatile(case, device, &commits),
     }
+}
+
+/// Returns which drive has a volatile cache that the kernel takes for one that needs no flush: it
+/// was told so, or a controller in between did.
+fn unflushed(devices: &[BlockDevice]) -> Option<String> {
+    let device = devices.iter().find(|device| {
+        let declares = device.drive_cache.as_deref();
+        let kernel = device.write_cache.as_deref();
+        declares.is_some_and(|cache| cache.starts_with(WRITE_BACK)) && kernel == Some(WRITE_THROUGH)
+    })?;
+    Some(format!(
+        "{0}: the drive declares a volatile write cache and the kernel sends it no flush \
+         (/sys/block/{0}/queue/write_cache is write through)",
+        device.name
+    ))
 }
 
 /// Returns whether the device counts flushes. Partitions do not, and device-mapper and RAID pass
@@ -294,6 +315,9 @@ fn check_run(case: &RunCase) -> Judgement {
     let Some(cache) = device.write_cache.as_deref() else {
         return Judgement::inconclusive(format!("{name} does not report its write cache"));
     };
+    if let Some(evidence) = unflushed(devices) {
+        return Judgement::fail(evidence, commit_figures());
+    }
     let seen = format!("{name}: {cache}; {} flushes", thousands(flushes as i64));
     let asked = case.window.grown("sql", "", "flushes").unwrap_or(0);
     let few = (flushes as f64) < asked as f64 * SEEN_RATIO_MIN;
@@ -337,6 +361,25 @@ mod tests {
         fixture.top_device().write_cache = Some("write through".into());
         fixture.windows_mut(Op::Commit).for_each(|w| w.devices[0].1.set("flush_ios", 0));
         assert_eq!(fixture.verdict("lying-flush").outcome, Outcome::Pass);
+    }
+
+    #[test]
+    fn a_cache_of_the_drive_that_the_kernel_does_not_flush_condemns() {
+        let judged = |drive: Option<&str>, kernel: &str| {
+            let mut fixture = Fixture::healthy();
+            fixture.top_device().write_cache = Some(kernel.into());
+            fixture.top_device().drive_cache = drive.map(str::to_owned);
+            let verdict = fixture.verdict("lying-flush");
+            (verdict.outcome, verdict.weight)
+        };
+        for drive in ["write back", "write back, no read (daft)"] {
+            let found = judged(Some(drive), "write through");
+            assert_eq!(found, (Outcome::Fail, Weight::Condemns), "{drive}");
+            assert_eq!(judged(Some(drive), "write back").0, Outcome::Pass, "{drive}");
+        }
+        for drive in [Some("none"), Some("write through"), None] {
+            assert_eq!(judged(drive, "write through").0, Outcome::Pass, "{drive:?}");
+        }
     }
 
     #[test]

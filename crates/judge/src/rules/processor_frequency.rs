@@ -9,7 +9,7 @@ use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Group;
 
-use super::{CalibrationRule, Case, labels, percent, time};
+use super::{CalibrationRule, Case, labels, percent, time, virtualised};
 use crate::findings::Point;
 
 const ABOUT: About = About {
@@ -64,9 +64,7 @@ fn check(case: &Case) -> Judgement {
     if !found.is_empty() {
         return Judgement::fail(found.join("; "), labels(singles));
     }
-    if let Some(hypervisor) = &case.manifest.host.hypervisor {
-        open.push(format!("what the processors of {hypervisor} do cannot be seen from a guest"));
-    }
+    open.extend(virtualised(case.manifest));
     if !open.is_empty() {
         open.extend(seen);
         return Judgement::inconclusive(open.join("; "));

@@ -33,6 +33,8 @@ pub const CALIBRATION: &[CalibrationRule] = &[
     super::raid_degraded::CALIBRATION,
     super::multipath_leg::CALIBRATION,
     super::link_trained_down::CALIBRATION,
+    super::shingled::CALIBRATION,
+    super::drive_throttled::CALIBRATION,
 ];
 
 pub const RUN: &[RunRule] = &[
@@ -70,6 +72,8 @@ pub const RUN: &[RunRule] = &[
     super::raid_degraded::RUN,
     super::multipath_leg::RUN,
     super::link_trained_down::RUN,
+    super::shingled::RUN,
+    super::drive_throttled::RUN,
 ];
 
 /// Rules for noise, which has one point: those that do not compare points with each other.
@@ -84,6 +88,8 @@ pub const NOISE: &[CalibrationRule] = &[
     super::raid_degraded::CALIBRATION,
     super::multipath_leg::CALIBRATION,
     super::link_trained_down::CALIBRATION,
+    super::shingled::CALIBRATION,
+    super::drive_throttled::CALIBRATION,
 ];
 
 pub const WATCH: &[WatchRule] = &[super::import_adds_up::WATCH, super::double_caching::WATCH];
@@ -96,10 +102,12 @@ const OF_STORAGE: &[&str] = &[
     super::burst::CALIBRATION.about.id,
     super::cloud_volume::CALIBRATION.about.id,
     super::degraded::RUN.about.id,
+    super::drive_throttled::CALIBRATION.about.id,
     super::link_trained_down::CALIBRATION.about.id,
     super::multipath_leg::CALIBRATION.about.id,
     super::network_file_system::CALIBRATION.about.id,
     super::raid_degraded::CALIBRATION.about.id,
+    super::shingled::CALIBRATION.about.id,
     super::throttled::CALIBRATION.about.id,
     super::unsteady::CALIBRATION.about.id,
 ];

@@ -10,7 +10,7 @@ use blockstone_base::verdict::Outcome;
 use blockstone_judge::RunFindings;
 use blockstone_judge::rules::registry;
 use blockstone_record::manifest::NamedCapability;
-use blockstone_record::testing::{RecordingBuilder, schema};
+use blockstone_record::testing::{self, RecordingBuilder, schema};
 use serde_json::json;
 
 use super::fixture::{calibration, healthy};
@@ -194,6 +194,14 @@ const FAILURES: &[(&str, Spoil)] = &[
         let link = run.manifest.target.devices[0].link.as_mut().unwrap();
         link.bytes_per_s /= 2.0;
     }),
+    ("shingled", |run| {
+        run.manifest.target.devices[0].zoned = Some("host-managed".into());
+    }),
+    ("drive-throttled", |run| {
+        run.manifest.target.devices[0].name = "nvme0n1".into();
+        run.manifest.drives = [0, 1].map(testing::drive).into();
+        run.manifest.drives[1].throttled = [1, 0];
+    }),
 ];
 
 #[test]
@@ -283,6 +291,8 @@ const BLIND: &[(&str, Spoil)] = &[
     ("raid-degraded", |run| run.manifest.target.devices[0].kind = DeviceKind::Raid),
     ("multipath-leg", |run| run.manifest.target.devices[0].beneath.push("sda".into())),
     ("link-trained-down", |run| run.manifest.target.devices[0].link = None),
+    ("shingled", |run| run.manifest.target.devices[0].zoned = None),
+    ("drive-throttled", |run| run.manifest.target.devices[0].name = "nvme0n1".into()),
 ];
 
 /// Cases that hide a part of the evidence, so that the rest shows nothing wrong.

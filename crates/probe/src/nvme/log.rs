@@ -22,6 +22,13 @@ pub struct Health {
     pub unsafe_shutdowns: u64,
     pub media_errors: u64,
     pub error_log_entries: u64,
+    /// Minutes above the temperature that the controller warns of, and above the critical one.
+    pub warm_minutes: u32,
+    pub critical_minutes: u32,
+    /// How often the controller slowed itself down to cool: lightly, and at any cost.
+    pub throttled: [u32; 2],
+    /// Seconds for which it did.
+    pub throttled_s: [u32; 2],
 }
 
 /// SMART / Health Information Extended, on the media (log page C0h, OCP Datacenter `NVMe` SSD
@@ -30,6 +37,13 @@ pub struct Health {
 pub struct OcpHealth {
     pub media_written_bytes: u64,
     pub media_read_bytes: u64,
+}
+
+impl Health {
+    /// Returns whether the controller warns of its temperature.
+    pub fn is_hot(&self) -> bool {
+        self.critical_warning & 2 != 0
+    }
 }
 
 /// Meanings of the bits of a critical warning, from the lowest.
@@ -45,7 +59,7 @@ pub const WARNINGS: [&str; 6] = [
 /// A data unit is a thousand blocks of 512 bytes, whatever the block size.
 const DATA_UNIT_BYTES: u128 = 512_000;
 /// Bytes defined by the specifications; the rest of a page is reserved.
-const HEALTH_BYTES: usize = 192;
+const HEALTH_BYTES: usize = 232;
 const OCP_BYTES: usize = 512;
 /// Identifies the OCP log among other logs with its number, in the last 16 bytes.
 const OCP_GUID: u128 = 0xAFD5_14C9_7C6F_4F9C_A4F2_BFEA_2810_AFC5;
@@ -55,6 +69,7 @@ pub fn health(page: &[u8]) -> Option<Health> {
     let page = page.get(..HEALTH_BYTES)?;
     let kelvin = u16::from_le_bytes([page[1], page[2]]);
     let count = |at| bounded(counter(page, at));
+    let small = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| page[at + byte]));
     // Zero means that they are not reported, unless there was no command. Units are rounded up.
     let units = |at, commands_at| {
         let units = counter(page, at);
@@ -77,6 +92,10 @@ pub fn health(page: &[u8]) -> Option<Health> {
         unsafe_shutdowns: count(144),
         media_errors: count(160),
         error_log_entries: count(176),
+        warm_minutes: small(192),
+        critical_minutes: small(196),
+        throttled: [small(216), small(220)],
+        throttled_s: [small(224), small(228)],
     })
 }
 
@@ -138,6 +157,10 @@ mod tests {
             (176, 10_007),
         ]);
         page[..6].copy_from_slice(&[0b101, 0x37, 0x01, 97, 11, 103]);
+        page[192..197].copy_from_slice(&[1, 1, 0, 0, 3]);
+        for (at, value) in [(216, 5), (220, 7), (224, 11), (228, 13)] {
+            page[at] = value;
+        }
         let expected = Health {
             critical_warning: 5,
             temperature_kelvin: Some(311),
@@ -154,12 +177,16 @@ mod tests {
             unsafe_shutdowns: 8009,
             media_errors: 9001,
             error_log_entries: 10_007,
+            warm_minutes: 257,
+            critical_minutes: 3,
+            throttled: [5, 7],
+            throttled_s: [11, 13],
         };
         assert_eq!(health(&page), Some(expected));
         assert_eq!(warnings(5), "spare below threshold, reliability degraded");
         assert_eq!((warnings(0), warnings(0x80)), ("none".into(), "reserved".into()));
-        assert_eq!(health(&page[..191]), None);
-        assert!(health(&page[..192]).is_some());
+        assert_eq!(health(&page[..231]), None);
+        assert!(health(&page[..232]).is_some());
     }
 
     #[test]

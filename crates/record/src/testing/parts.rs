@@ -9,8 +9,8 @@ use blockstone_base::load::{Access, LoadSpec, Op, Pacing, SyncMethod};
 use blockstone_base::stats::Estimate;
 
 use crate::manifest::{
-    ClockReading, ColumnInfo, DataSample, End, FORMAT, Figure, FileEvidence, Group, Manifest,
-    NamedCapability, Phase, ProbeInfo, Stop,
+    ClockReading, ColumnInfo, DataSample, DriveReading, End, FORMAT, Figure, FileEvidence, Group,
+    Manifest, NamedCapability, Phase, ProbeInfo, Stop,
 };
 
 /// Size of the test file in bytes.
@@ -80,6 +80,7 @@ pub fn manifest() -> Manifest {
             memory_bytes: 16_768_348_160,
             hypervisor: Some("KVM".to_owned()),
             cloud: None,
+            machine_type: None,
             processors: None,
             databases_running: Vec::new(),
         },
@@ -91,6 +92,7 @@ pub fn manifest() -> Manifest {
         capabilities: vec![capability("direct-io", Capability::Full)],
         phases: Vec::new(),
         clocks: Vec::new(),
+        drives: Vec::new(),
         probes: Vec::new(),
         summary: [].into(),
         imported: None,
@@ -131,6 +133,8 @@ pub fn device(name: &str, kind: DeviceKind) -> BlockDevice {
         model: None,
         scheduler: Some("none".to_owned()),
         write_cache: Some("write back".to_owned()),
+        drive_cache: None,
+        zoned: Some("none".to_owned()),
         rotational: Some(false),
         logical_block_bytes: 512,
         physical_block_bytes: 4096,
@@ -174,6 +178,22 @@ pub fn file(path: &str, size_bytes: u64) -> FileEvidence {
 /// Clocks with constant offsets.
 pub fn clocks(t_ns: u64) -> ClockReading {
     ClockReading { t_ns, realtime_offset_ns: 1_795_000_000_000_000_000, boottime_offset_ns: 0 }
+}
+
+/// The controller `nvme0`, cool and at full power.
+pub fn drive(t_ns: u64) -> DriveReading {
+    DriveReading {
+        t_ns,
+        controller: "nvme0".to_owned(),
+        temperature_kelvin: Some(311),
+        is_hot: false,
+        warm_minutes: 0,
+        critical_minutes: 0,
+        throttled: [0, 0],
+        throttled_s: [0, 0],
+        power_state: Some(0),
+        power_mw_max: Some(25_000),
+    }
 }
 
 pub fn capability(name: &str, capability: Capability) -> NamedCapability {

@@ -1,24 +1,32 @@
 //! Verdicts that could not be decided, in one line: on a virtual machine there are several, most of
-//! them for the same reason.
+//! them for the same reason. That reason counts them instead of their names.
 
 use blockstone_base::verdict::{Outcome, Verdict};
 
 /// A reason is common if the evidence of two rules has a clause that begins with this many words.
 const COMMON_WORDS: usize = 5;
+/// Fewer rules with a common reason are named.
+const MANY: usize = 3;
 
 pub fn undecided(verdicts: &[Verdict]) -> Vec<&Verdict> {
     verdicts.iter().filter(|verdict| verdict.outcome == Outcome::Inconclusive).collect()
 }
 
-/// Lists the rules by name, those with a common reason after that reason: `KVM is between this
-/// machine and its disks: lying-flush, burst; other reasons: above-link`.
+/// Counts the rules with a common reason, and lists the others by name: `7 because KVM is between
+/// this machine and its hardware; for other reasons: throttled`.
 pub fn by_reason(verdicts: &[&Verdict]) -> String {
     let names = |of: &[&Verdict]| of.iter().map(|v| v.rule.as_str()).collect::<Vec<_>>().join(", ");
     let Some(reason) = common_reason(verdicts) else { return names(verdicts) };
     let (same, other): (Vec<_>, Vec<_>) =
         verdicts.iter().copied().partition(|verdict| has(verdict, &reason));
-    let reason = format!("{}: {}", reason.join(" "), names(&same));
-    if other.is_empty() { reason } else { format!("{reason}; other reasons: {}", names(&other)) }
+    if same.len() < MANY {
+        return names(verdicts);
+    }
+    let because = format!("because {}", reason.join(" "));
+    if other.is_empty() {
+        return format!("all {because}");
+    }
+    format!("{} {because}; for other reasons: {}", same.len(), names(&other))
 }
 
 /// Returns the beginning of a clause that most rules share; if there are several, the longest.
@@ -73,22 +81,24 @@ mod tests {
             verdict("above-link", "the speed of the link is unknown; set it with --link-mbps"),
             verdict(
                 "lying-flush",
-                "vda: 9 flushes; KVM is between this machine and its disks \
+                "vda: 9 flushes; KVM is between this machine and its hardware \
                                     and may acknowledge what only its memory holds",
             ),
-            verdict("burst", "no step down in 10 s: KVM is between this machine and its disks"),
+            verdict("burst", "no step down in 10 s: KVM is between this machine and its hardware"),
             verdict(
                 "cache-suspected",
-                "2 ms; KVM is between this machine and its disks, and a \
+                "2 ms; KVM is between this machine and its hardware, and a \
                                         cache there looks the same",
             ),
         ];
         assert_eq!(
             by_reason(&undecided(&all)),
-            "KVM is between this machine and its disks: lying-flush, burst, cache-suspected; \
-             other reasons: above-link"
+            "3 because KVM is between this machine and its hardware; for other reasons: above-link"
         );
         assert_eq!(by_reason(&undecided(&all[..2])), "above-link, lying-flush");
         assert_eq!(by_reason(&undecided(&all[2..3])), "burst");
+        assert_eq!(by_reason(&undecided(&all[2..])), "burst, cache-suspected");
+        let reason = "all because KVM is between this machine and its hardware";
+        assert_eq!(by_reason(&undecided(&all[1..])), reason);
     }
 }

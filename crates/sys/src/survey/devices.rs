@@ -7,6 +7,7 @@ use blockstone_base::identity::{BlockDevice, DeviceKind, RaidState};
 
 use super::link;
 use crate::mounts::{Mount, Mounts};
+use crate::nvme;
 use crate::proc::{entries, name_of, names, number, text, under};
 
 /// Returns every device beneath the file system of `mount`, from the top down, without duplicates.
@@ -161,6 +162,8 @@ fn block_device(root: &Path, name: &str, directory: &Path) -> BlockDevice {
         model: model(whole),
         scheduler: queue_text("scheduler").map(|list| active(&list)),
         write_cache: queue_text("write_cache"),
+        drive_cache: drive_cache(root, whole),
+        zoned: zoned(whole),
         rotational: queue("rotational").map(|flag| flag != 0),
         logical_block_bytes: block("logical_block_size"),
         physical_block_bytes: block("physical_block_size"),
@@ -173,6 +176,35 @@ fn block_device(root: &Path, name: &str, directory: &Path) -> BlockDevice {
         numa_node: crate::processors::node_of_device(root, directory),
         raid: (kind == DeviceKind::Raid).then(|| raid(directory)).flatten(),
     }
+}
+
+/// Returns the cache that the drive declares: a SCSI or ATA disk in its caching page, an `NVMe`
+/// controller in its identity.
+fn drive_cache(root: &Path, whole: &Path) -> Option<String> {
+    let scsi = entries(&whole.join("device/scsi_disk"));
+    if let Some(disk) = scsi.first() {
+        return text(&disk.join("cache_type"));
+    }
+    let disk = name_of(whole)?;
+    let controllers = nvme::controllers(root).into_iter();
+    let mut its = controllers.filter(|it| it.disks.contains(&disk));
+    its.find_map(|it| nvme::write_cache(root, &it.name).ok()).map(|cache| cache.name().to_owned())
+}
+
+/// Where the Block Device Characteristics page (B1h) has its ZONED field, and what it means (SBC-4;
+/// the kernel makes this page of word 69 of an ATA identity).
+const ZONED_BYTE: usize = 8;
+const ZONED_MEANS: [&str; 3] = ["none", "host-aware", "drive-managed"];
+
+/// Returns the zones that the kernel sees, or those that the drive admits to.
+fn zoned(whole: &Path) -> Option<String> {
+    let seen = text(&whole.join("queue/zoned"))?;
+    if seen != ZONED_MEANS[0] {
+        return Some(seen);
+    }
+    let page = fs::read(whole.join("device/vpd_pgb1")).unwrap_or_default();
+    let field = page.get(ZONED_BYTE).map_or(0, |byte| byte >> 4 & 3);
+    Some(ZONED_MEANS.get(usize::from(field)).map_or(seen, |&means| means.to_owned()))
 }
 
 /// Returns the state of an md array; `None` if md does not even report its number of disks.

@@ -65,6 +65,7 @@ pub fn host(root: &Path) -> Host {
         memory_bytes: meminfo_bytes(root, "MemTotal:").unwrap_or_default(),
         hypervisor: hypervisor(root, &cpuinfo),
         cloud: cloud(root),
+        machine_type: machine_type(root),
         processors: crate::processors::describe(root),
         databases_running: databases(root),
     }
@@ -96,6 +97,15 @@ fn count(cpus: &str) -> u32 {
     cpus_of_list(cpus).len() as u32
 }
 
+/// Returns the type of a machine of AWS on Nitro, whose firmware tables name it as the product.
+fn machine_type(root: &Path) -> Option<String> {
+    let dmi = |field: &str| text(&under(root, "/sys/class/dmi/id").join(field));
+    let product = dmi("product_name").filter(|_| dmi("sys_vendor").as_deref() == Some(AMAZON))?;
+    product.contains('.').then_some(product)
+}
+
+const AMAZON: &str = "Amazon EC2";
+
 /// All Azure machines have this asset tag; Hyper-V elsewhere has another. Source: cloud-init's
 /// `DataSourceAzure`.
 const AZURE_ASSET_TAG: &str = "7783-7084-3265-9085-8269-3286-77";
@@ -106,7 +116,7 @@ fn cloud(root: &Path) -> Option<Cloud> {
     let dmi = |field: &str| text(&under(root, "/sys/class/dmi/id").join(field)).unwrap_or_default();
     let vendor = dmi("sys_vendor");
     // Under Xen only the version shows it: `4.11.amazon`.
-    if vendor == "Amazon EC2" || dmi("bios_version").ends_with("amazon") {
+    if vendor == AMAZON || dmi("bios_version").ends_with("amazon") {
         Some(Cloud::Aws)
     } else if vendor == "Google" && dmi("product_name").starts_with("Google") {
         Some(Cloud::Google)

@@ -24,12 +24,19 @@ pub struct Catalogue {
 /// A page from which facts were taken.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Page {
-    id: String,
+pub struct Page {
+    pub id: String,
     url: String,
     read: String,
     #[expect(dead_code, reason = "for readers of the file")]
     dated: String,
+}
+
+impl Page {
+    /// Returns its address, and the day on which it was read.
+    pub fn source(&self) -> (&str, &str) {
+        (&self.url, &self.read)
+    }
 }
 
 #[derive(Deserialize)]
@@ -127,8 +134,8 @@ impl Unit {
 /// A published limit of a volume of one size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
-    /// Volume type.
-    pub volume: &'static str,
+    /// Volume type, or the machine that limits all of its volumes.
+    pub volume: String,
     pub unit: Unit,
     pub kind: Kind,
     /// Rate in the unit.
@@ -163,7 +170,7 @@ pub fn limits(cloud: Cloud, gib: f64, op: Op) -> Vec<Limit> {
     let mut found = Vec::new();
     for volume in volumes.iter().filter(fits) {
         let Some(page) = pages.iter().find(|page| page.id == volume.page) else { continue };
-        let source = (page.url.as_str(), page.read.as_str());
+        let source = page.source();
         for row in volume.limits.iter().filter(concerns) {
             let rate = row.rate.at(gib);
             let base = row.base.map_or(0.0, |base| base.at(gib));
@@ -176,7 +183,7 @@ pub fn limits(cloud: Cloud, gib: f64, op: Op) -> Vec<Limit> {
             let lasts_s = lasts_s.or_else(|| Some(row.minutes? * 60.0));
             let credit = lasts_s.map(|lasts_s| Credit { base, lasts_s });
             found.push(Limit {
-                volume: &volume.name,
+                volume: volume.name.clone(),
                 unit: row.unit,
                 kind: row.kind,
                 rate,

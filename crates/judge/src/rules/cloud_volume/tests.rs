@@ -46,6 +46,19 @@ fn a_burst_of_gp2_is_named_with_its_bucket_and_the_rate_after_it() {
 }
 
 #[test]
+fn the_limit_of_a_machine_is_named_beside_those_of_volumes() {
+    let mut fixture = capped(3_600.0, Some(Cloud::Aws), Some(EBS), 100);
+    assert_eq!(judged(&fixture).outcome, Outcome::Inconclusive, "no volume has it");
+    fixture.manifest.host.machine_type = Some("m5.large".to_owned());
+    let verdict = judged(&fixture);
+    let text = "published for the machine type m5.large (3,600 IOPS sustained)";
+    assert!(verdict.warns() && verdict.evidence.contains(text), "{}", verdict.evidence);
+    assert!(verdict.cause.contains("ebs-optimized.md (read on 2026-"), "{}", verdict.cause);
+    fixture.manifest.host.machine_type = Some("m5.4xlarge".to_owned());
+    assert_eq!(judged(&fixture).outcome, Outcome::Inconclusive, "another machine");
+}
+
+#[test]
 fn the_rate_of_gp3_is_not_called_a_burst_where_none_is_possible() {
     // From 1,000 GiB on, gp2 does not burst.
     let verdict = judged(&capped(3_000.0, Some(Cloud::Aws), Some(EBS), 2_000));

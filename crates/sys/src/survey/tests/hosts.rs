@@ -118,6 +118,20 @@ fn running_databases_are_listed_once_each() {
 }
 
 #[test]
+fn the_type_of_a_machine_is_that_of_the_firmware_on_aws() {
+    let seen = |vendor: &str, product: &str| {
+        let tree = firecracker();
+        tree.file("/sys/class/dmi/id/sys_vendor", vendor);
+        tree.file("/sys/class/dmi/id/product_name", product);
+        host(tree.root()).machine_type
+    };
+    assert_eq!(seen("Amazon EC2", "m6i.large").as_deref(), Some("m6i.large"));
+    assert_eq!(seen("Xen", "HVM domU"), None);
+    assert_eq!(seen("Google", "Google Compute Engine"), None);
+    assert_eq!(seen("Dell Inc.", "PowerEdge R7.5"), None);
+}
+
+#[test]
 fn clouds_are_named_by_firmware_alone() {
     use blockstone_base::identity::Cloud;
     let seen = |fields: &[(&str, &str)]| {
