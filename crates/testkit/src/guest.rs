@@ -54,6 +54,21 @@ const NFS_MODULES: [&str; 10] = [
 /// Modules of the NFS server, loaded by jobs that serve NFS, after the client's.
 const SERVER_MODULES: [&str; 2] = ["net/sunrpc/auth_gss/auth_rpcgss.ko", "fs/nfsd/nfsd.ko"];
 
+/// Modules of SCSI disks, Linux RAID and device mapper, loaded by jobs that stack devices.
+const STORAGE_MODULES: [&str; 11] = [
+    "drivers/scsi/scsi_common.ko",
+    "drivers/scsi/scsi_mod.ko",
+    "drivers/scsi/sd_mod.ko",
+    "drivers/scsi/virtio_scsi.ko",
+    "drivers/scsi/scsi_debug.ko",
+    "drivers/md/md-mod.ko",
+    "drivers/md/raid1.ko",
+    "drivers/md/dm-mod.ko",
+    "drivers/md/dm-flakey.ko",
+    "drivers/md/dm-multipath.ko",
+    "drivers/md/dm-round-robin.ko",
+];
+
 const KERNEL: &str = "kernel";
 const MEMORY: &str = "memory";
 const JOB: &str = "job";
@@ -96,6 +111,13 @@ serve_nfs() {
     echo Y >v4_end_grace
     cd /
 }
+# Loads what stacks devices. The module scsi_debug, which makes disks in memory, waits for its
+# options.
+load_storage() {
+    for module in /storage/*; do
+        case $module in *scsi_debug) ;; *) insmod $module ;; esac
+    done
+}
 load modules
 hostname guest
 ip link set lo up
@@ -134,7 +156,7 @@ machine() {
         -chardev file,id=answers,path=answers,append=on -serial chardev:answers \
         -netdev user,id=net -device virtio-net-pci,netdev=net \
         DRIVE \
-        -device nvme,drive=disk,serial=1
+        DEVICES
 }
 cut() {
     pids=$(cat "$@" 2>/dev/null)
@@ -159,6 +181,9 @@ const LOGGED: &str = "-blockdev driver=nbd,node-name=served,server.type=unix,\
 server.path='DIR/socket' -blockdev driver=file,node-name=log,filename='DIR/requests' \
 -blockdev driver=blklogwrites,node-name=disk,file=served,log=log";
 
+/// QEMU's drive over the file itself, past the page cache of the host.
+const IMAGE: &str = "-drive 'file=DIR/BACKING,format=raw,if=none,id=disk,cache=noneOPTIONS'";
+
 /// The commands that start the disk if it is nbdkit.
 const NBDKIT: &str = "rm -f socket
     start disk nbdkit --foreground --unix 'DIR/socket' --pidfile 'DIR/disk.pid' \
@@ -175,6 +200,8 @@ pub enum GuestDisk {
     IgnoresFlushes,
     /// Writes back everything cached, and logs all requests ([`Guest::requests`]).
     Logged,
+    /// Passes it on to the disk of the host: the file is opened by QEMU itself, without nbdkit.
+    Image,
     /// Handles it with this fault. The disk loses power whenever the machine does.
     Own(Fault),
 }
@@ -185,7 +212,7 @@ impl GuestDisk {
         match self {
             Self::Through => "writethrough",
             Self::IgnoresFlushes => "unsafe",
-            Self::Honest | Self::Logged | Self::Own(_) => "writeback",
+            Self::Honest | Self::Logged | Self::Image | Self::Own(_) => "writeback",
         }
     }
 }
@@ -213,6 +240,22 @@ impl Power {
     }
 }
 
+/// How the disk is attached.
+#[derive(Clone, Copy, Debug)]
+pub struct Hardware<'a> {
+    /// Arguments of QEMU that attach the drive `disk`; `DIR` stands for the directory of
+    /// [`Guest::file`].
+    pub devices: &'a str,
+    /// Options of the drive of [`GuestDisk::Image`], each after a comma, such as its caps.
+    pub drive: &'a str,
+}
+
+impl Default for Hardware<'_> {
+    fn default() -> Self {
+        Self { devices: "-device nvme,drive=disk,serial=1", drive: "" }
+    }
+}
+
 /// The virtual machine; removed when it goes out of scope.
 #[derive(Debug)]
 pub struct Guest {
@@ -224,23 +267,39 @@ pub struct Guest {
 impl Guest {
     /// Creates a machine that is off, with a disk of `size` bytes that holds zeros.
     pub fn create(size: Bytes, disk: GuestDisk) -> Result<Self, TestkitError> {
+        Self::create_with(size, disk, Hardware::default())
+    }
+
+    /// Creates a machine that is off, with a disk of `size` bytes that holds zeros.
+    pub fn create_with(
+        size: Bytes,
+        disk: GuestDisk,
+        hardware: Hardware<'_>,
+    ) -> Result<Self, TestkitError> {
         let lease = Lease::acquire(Path::new(DISK_ROOT))?;
         let (dir, backing) = (lease.dir(), lease.dir().join(lease::BACKING));
         let made = File::create(&backing).and_then(|file| file.set_len(size.get()));
         made.map_err(TestkitError::file("create", &backing))?;
         let cache = disk.mode();
-        let drive = if disk == GuestDisk::Logged { LOGGED } else { DRIVE };
+        let drive = match disk {
+            GuestDisk::Logged => LOGGED,
+            GuestDisk::Image => IMAGE,
+            _ => DRIVE,
+        };
         let requests = dir.join(REQUESTS);
         File::create(&requests).map_err(TestkitError::file("create", &requests))?;
         let (disk, provide) = match disk {
             GuestDisk::Own(fault) => {
                 (Some(Server::start((&backing, &dir.join("socket")), fault, None)?), ":")
             }
+            GuestDisk::Image => (None, ":"),
             _ => (None, NBDKIT),
         };
         let script = SCRIPT
             .replace("PROVIDE", provide)
             .replace("DRIVE", drive)
+            .replace("DEVICES", hardware.devices)
+            .replace("OPTIONS", hardware.drive)
             .replace("MODE", cache)
             .replace("BACKING", lease::BACKING)
             .replace("DIR", &dir.to_string_lossy());
@@ -251,6 +310,11 @@ impl Guest {
     /// Returns the file that holds the contents of the medium.
     pub fn backing(&self) -> PathBuf {
         self.lease.dir().join(lease::BACKING)
+    }
+
+    /// Returns the path of a further file of this machine, which its hardware may use.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.lease.dir().join(name)
     }
 
     /// Returns the log of all requests to a logged disk, in the format of Linux's dm-log-writes.
@@ -269,22 +333,34 @@ impl Guest {
         let kernel = kernel(&home).ok_or_else(|| {
             TestkitError::file("find the kernel in", &home)(std::io::ErrorKind::NotFound.into())
         })?;
-        for name in ["bin", "dev", "mnt", "modules", "nfs", "nfsd", "proc", "sys"] {
+        for name in ["bin", "dev", "mnt", "modules", "nfs", "nfsd", "proc", "storage", "sys"] {
             let path = root.join(name);
             fs::create_dir_all(&path).map_err(TestkitError::file("create", &path))?;
         }
         copy(&kernel.image, &dir.join(KERNEL))?;
-        let places =
-            [("modules", &MODULES[..]), ("nfs", &NFS_MODULES[..]), ("nfsd", &SERVER_MODULES[..])];
+        let places = [
+            ("modules", &MODULES[..]),
+            ("nfs", &NFS_MODULES[..]),
+            ("nfsd", &SERVER_MODULES[..]),
+            ("storage", &STORAGE_MODULES[..]),
+        ];
         for (place, modules) in places {
             for (number, module) in modules.iter().enumerate() {
-                copy(&kernel.modules.join(module), &root.join(place).join(number.to_string()))?;
+                let module = kernel.modules.join(module);
+                let name = module.file_stem().unwrap_or_default().to_string_lossy();
+                copy(&module, &root.join(place).join(format!("{number:02}-{name}")))?;
             }
         }
         copy(&home.join("bin/busybox"), &root.join("bin/busybox"))?;
         for program in programs {
             let name = program.file_name().unwrap_or_default();
             copy(program, &root.join("bin").join(name))?;
+            for library in libraries(program) {
+                let to = root.join(library.strip_prefix("/").unwrap_or(&library));
+                let dir = to.parent().unwrap_or(&root);
+                fs::create_dir_all(dir).map_err(TestkitError::file("create", dir))?;
+                copy(&library, &to)?;
+            }
         }
         write_program(&root.join("init"), INIT)?;
         write_program(&root.join(JOB), job)?;
@@ -326,6 +402,13 @@ impl Guest {
     }
 }
 
+/// Returns what the program is linked with, if it is not static.
+fn libraries(program: &Path) -> Vec<PathBuf> {
+    let listed = tool("ldd", &[program.as_os_str()]).unwrap_or_default();
+    let words = listed.split_whitespace().filter(|word| word.starts_with('/'));
+    words.map(PathBuf::from).filter(|path| path != program).collect()
+}
+
 fn write_program(path: &Path, text: &str) -> Result<(), TestkitError> {
     let written = fs::write(path, text)
         .and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(0o755)));
@@ -357,7 +440,8 @@ pub(crate) fn unpacked() -> Result<(), String> {
     let home = guest_home();
     let missing = |what: &str| format!("no {what} of a guest is unpacked in {}", home.display());
     let kernel = kernel(&home).ok_or_else(|| missing("kernel"))?;
-    let mut modules = MODULES.iter().chain(&NFS_MODULES).chain(&SERVER_MODULES);
+    let mut modules =
+        MODULES.iter().chain(&NFS_MODULES).chain(&SERVER_MODULES).chain(&STORAGE_MODULES);
     let has_all = modules.all(|module| kernel.modules.join(module).is_file())
         && home.join("bin/busybox").is_file();
     if has_all { Ok(()) } else { Err(missing("modules and programs")) }

@@ -59,7 +59,7 @@ pub use error::TestkitError;
 pub use faulty::{Fault, Request};
 pub use file::{FileKind, ScratchDir};
 pub use fuse::{FuseCache, FuseMounts, FusePages};
-pub use guest::{GUEST_KERNEL, GUEST_PROGRAMS, Guest, GuestDisk, Power, guest_home};
+pub use guest::{GUEST_KERNEL, GUEST_PROGRAMS, Guest, GuestDisk, Hardware, Power, guest_home};
 pub use hog::CpuHog;
 pub use lease::unmount;
 pub use mariadb_server::MariadbServer;

@@ -56,6 +56,9 @@ pub struct Options {
     /// durability: plant bugs, and show where each is found
     #[arg(long)]
     mutations: bool,
+    /// zoo: only the set-ups whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
 }
 
 #[derive(Debug)]
@@ -72,6 +75,9 @@ pub fn run(options: Options) -> Result<ExitCode> {
     }
     if options.mutations && options.name != "durability" {
         bail!("--mutations is an option of the experiment durability only");
+    }
+    if options.only.is_some() && options.name != "zoo" {
+        bail!("--only is an option of the experiment zoo only");
     }
     let lab = Lab { options, interrupt: Interrupt::install()? };
     let results = goals::run(ALL, &lab.options.name, &lab, lab.options.json)?;

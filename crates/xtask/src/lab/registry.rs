@@ -96,7 +96,7 @@ pub const ALL: &[Entry<Lab>] = &[
     },
     Entry {
         name: "zoo",
-        doc: "Whether storage that deceives is caught: 29 set-ups, and 11 honest ones beside them",
+        doc: "Whether storage that deceives is caught: 48 set-ups, and 20 honest ones beside them",
         needs: &[
             Need::Root,
             Need::Loop,
@@ -107,6 +107,8 @@ pub const ALL: &[Entry<Lab>] = &[
             Need::Zram,
             Need::Nbdkit,
             Need::Postgres,
+            Need::Fuse,
+            Need::Overlay,
         ],
         run: zoo::run,
     },

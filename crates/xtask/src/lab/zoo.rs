@@ -3,16 +3,18 @@
 //!
 //! Other activity of the machine (other programs on its processors, a disk whose speed wanders)
 //! affects honest set-ups too: a verdict of a rule in [`SURROUNDINGS`] is not a false alarm.
+//! Set-ups that need a kernel of their own are in a machine that QEMU emulates.
 
+mod guests;
 mod setups;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use self::setups::ALL;
 use super::Lab;
 use super::measure::Product;
 use crate::goals::{Column, Goal, Point, Results, column};
+use crate::packages;
 
 /// A set-up and its required verdicts.
 struct Setup {
@@ -56,10 +58,15 @@ const COLUMNS: &[Column] = &[
 ];
 
 pub fn run(lab: &Lab) -> Result<Results> {
+    let only = lab.options.only.as_deref().unwrap_or("");
+    let all = setups::ALL.iter().chain(guests::ALL).filter(|setup| setup.name.contains(only));
+    let all: Vec<&Setup> = all.collect();
+    ensure!(!all.is_empty(), "no set-up has a name that contains {only:?}");
+    packages::guest()?;
     let product = Product::build(lab)?;
     let (mut points, mut totals) = (Vec::new(), [0.0; 4]);
-    for (at, setup) in ALL.iter().enumerate() {
-        product.begin(&format!("{} of {}: {}", at + 1, ALL.len(), setup.name))?;
+    for (at, setup) in all.iter().enumerate() {
+        product.begin(&format!("{} of {}: {}", at + 1, all.len(), setup.name))?;
         let values = setup.show(&product).or_else(|error| {
             product.begin(&format!("    not measured: {error:#}"))?;
             anyhow::Ok([f64::NAN; 3])
@@ -69,13 +76,15 @@ pub fn run(lab: &Lab) -> Result<Results> {
         }
         points.push(Point { name: setup.name.to_owned(), values: values.into() });
     }
-    let [deceptive, caught, alarmed, all] = totals;
-    let goals = vec![
-        Goal::at_least("deceptive set-ups", deceptive, 25.0),
-        Goal::at_least("caught, %", 100.0 * caught / deceptive, 100.0),
+    let [deceptive, caught, alarmed, tried] = totals;
+    let mut goals = vec![
+        Goal::within("deceptive set-ups caught", caught, deceptive, deceptive),
         Goal::at_most("honest set-ups with a false alarm", alarmed, 0.0),
-        Goal::at_least("honest set-ups", all - deceptive, 8.0),
     ];
+    if lab.options.only.is_none() {
+        goals.push(Goal::at_least("deceptive set-ups", deceptive, 36.0));
+        goals.push(Goal::at_least("honest set-ups", tried - deceptive, 16.0));
+    }
     Ok(Results { columns: COLUMNS, points, goals })
 }
 
@@ -85,7 +94,9 @@ impl Setup {
     fn show(&self, product: &Product<'_>) -> Result<[f64; 3]> {
         let document = (self.measure)(product)?;
         let failed = rules(&document, "fail")?;
-        eprintln!("    {}", if failed.is_empty() { "nothing".into() } else { failed.join(", ") });
+        for verdict in failed_verdicts(&document) {
+            eprintln!("    {verdict}");
+        }
         let counts = |rule: &&str| match self.rules {
             [] => !SURROUNDINGS.contains(rule),
             named => named.contains(rule),
@@ -99,6 +110,14 @@ impl Setup {
         };
         Ok(found.map(|yes| f64::from(u8::from(yes))))
     }
+}
+
+/// Returns each verdict that failed, with what was seen: an honest set-up that fails needs reading.
+fn failed_verdicts(document: &Value) -> Vec<String> {
+    let verdicts = document["verdicts"].as_array().into_iter().flatten();
+    let failed = verdicts.filter(|verdict| verdict["outcome"] == "fail");
+    let text = |of: &Value| of.as_str().unwrap_or_default().to_owned();
+    failed.map(|it| format!("{}: {}", text(&it["rule"]), text(&it["evidence"]))).collect()
 }
 
 /// Returns the rules with this outcome, whatever they condemn or warn of.

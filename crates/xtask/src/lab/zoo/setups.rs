@@ -11,8 +11,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use blockstone_base::Bytes;
 use blockstone_testkit::{
-    Backing, Caps, CpuHog, DeviceSpec, FileKind, FileSystem, LoopDevice, ScratchDir,
-    VolatileDevice, WriteCache, ZramDevice,
+    Backing, Caps, CpuHog, DeviceSpec, FileKind, FileSystem, FuseCache, FuseMounts, LoopDevice,
+    ScratchDir, VolatileDevice, WriteCache, ZramDevice, unmount,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -30,7 +30,11 @@ const BUFFERED: &[&str] = &["not-direct", "buffered-direct"];
 const READS: &[&str] = &["--read-only"];
 const NEIGHBOURS: &[&str] = &["noisy-neighbour", "run-queue-delay"];
 
-const fn deceptive(name: &'static str, rules: &'static [&'static str], measure: Measure) -> Setup {
+pub(super) const fn deceptive(
+    name: &'static str,
+    rules: &'static [&'static str],
+    measure: Measure,
+) -> Setup {
     Setup { name, must: Must::Fail, rules, measure }
 }
 
@@ -40,7 +44,7 @@ const fn hidden(name: &'static str, rules: &'static [&'static str], measure: Mea
 }
 
 /// Makes a set-up for which no rule may fail.
-const fn honest(name: &'static str, measure: Measure) -> Setup {
+pub(super) const fn honest(name: &'static str, measure: Measure) -> Setup {
     Setup { name, must: Must::NotFail, rules: &[], measure }
 }
 
@@ -51,7 +55,7 @@ const fn steady(name: &'static str, measure: Measure) -> Setup {
 
 /// Makes a set-up that flushes. Other rules may report other things, which are true: it is served
 /// by a program, or is so small a database that its reads come from memory.
-const fn flushes(name: &'static str, measure: Measure) -> Setup {
+pub(super) const fn flushes(name: &'static str, measure: Measure) -> Setup {
     Setup { name, must: Must::NotFail, rules: &["unsafe-commits", "lying-flush"], measure }
 }
 
@@ -67,12 +71,23 @@ pub(super) const ALL: &[Setup] = &[
     deceptive("a directory on a tmpfs", MEMORY, |it| {
         calibrate_in(it, &ScratchDir::in_memory()?, &["--size", "320M"])
     }),
+    deceptive("an overlay on a tmpfs", MEMORY, |it| on_overlay(it, &ScratchDir::in_memory()?)),
+    honest("an overlay on a disk", |it| on_overlay(it, &ScratchDir::on_disk()?)),
+    deceptive("files of a program", &["network-file-system"], |it| {
+        let mounts = FuseMounts::create(&[FuseCache::NOTHING])?;
+        calibrate(it, &mounts.paths()[0], &["--size", "64M"])
+    }),
     deceptive("a loop device over a tmpfs", MEMORY, |it| on_device(it, Backing::Memory)),
     deceptive("a zram device", MEMORY, |it| {
         calibrate(it, ZramDevice::create(SIZE)?.device(), READS)
     }),
     deceptive("a disk in its host's cache", &["memory-test", "cache-suspected"], |it| {
         on_device(it, Backing::PageCache)
+    }),
+    deceptive("a device of zeros", &["compressible"], |it| {
+        let device = LoopDevice::create(bare(NO_CAPS))?;
+        device.blank()?;
+        calibrate(it, device.device(), READS)
     }),
     honest("a loop device over a disk", |it| on_device(it, Backing::Disk)),
     deceptive("btrfs with checksums", BUFFERED, |it| in_file_system(it, FileSystem::Btrfs, None)),
@@ -120,7 +135,16 @@ pub(super) const ALL: &[Setup] = &[
         let _hogs = CpuHog::start(8)?;
         run(it, &ScratchDir::on_disk()?, &[])
     }),
-    deceptive("a run under a cap", &["throttled"], run_under_a_cap),
+    deceptive("a run beside a copy", &["noisy-neighbour"], run_beside_a_copy),
+    deceptive("a run under a cap on reads", &["throttled"], |it| {
+        run_capped(it, Caps { read_iops: Some(3_000), ..NO_CAPS })
+    }),
+    deceptive("a run under a cap on writes", &["throttled"], |it| {
+        run_capped(it, Caps { write_iops: Some(300), ..NO_CAPS })
+    }),
+    deceptive("a run under a cap on bytes", &["throttled"], |it| {
+        run_capped(it, Caps { read_bytes_per_s: Some(2_000_000), ..NO_CAPS })
+    }),
     honest("a run on a disk", |it| run(it, &ScratchDir::on_disk()?, &[])),
     deceptive("SQLite that does not flush", &["unsafe-commits"], |it| {
         sqlite(it, &["--pragma", "synchronous=off"])
@@ -128,6 +152,10 @@ pub(super) const ALL: &[Setup] = &[
     flushes("SQLite", |it| sqlite(it, &[])),
     deceptive("PostgreSQL that does not flush", &["unsafe-commits"], |it| {
         database(it, "postgres:scratch", &["--pg-conf", "fsync=off"])
+    }),
+    deceptive("PostgreSQL that checkpoints", &["maintenance"], |it| {
+        let often = ["--pg-conf", "max_wal_size=32MB", "--pg-conf", "min_wal_size=32MB"];
+        database(it, "postgres:scratch", &[&often[..], &["--update-pct", "100"]].concat())
     }),
     flushes("PostgreSQL", |it| database(it, "postgres:scratch", &[])),
 ];
@@ -290,6 +318,16 @@ fn volatile(product: &Product<'_>, cache: WriteCache) -> Result<Value> {
 /// A process that is killed on drop.
 struct Beside(Child);
 
+impl Beside {
+    /// Starts a shell script whose `$0` is `path`.
+    fn start(script: &str, path: &Path) -> Result<Self> {
+        let mut shell = Command::new("sh");
+        shell.args([OsStr::new("-c"), script.as_ref(), path.as_os_str()]);
+        let started = shell.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+        started.map(Self).context("start a program beside it")
+    }
+}
+
 impl Drop for Beside {
     fn drop(&mut self) {
         // Both calls fail only if the process has already ended on its own.
@@ -302,10 +340,7 @@ fn beside_a_reader(product: &Product<'_>) -> Result<Value> {
     const AGAIN: &str = "while [ -d /proc/$PPID ]; do \
                          dd if=\"$0\" of=/dev/null bs=256k iflag=direct 2>/dev/null; done";
     let device = LoopDevice::create(bare(NO_CAPS))?;
-    let mut reader = Command::new("sh");
-    reader.args([OsStr::new("-c"), AGAIN.as_ref(), device.device().as_os_str()]);
-    let reader = reader.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
-    let _reader = Beside(reader.context("start a reader")?);
+    let _reader = Beside::start(AGAIN, device.device())?;
     calibrate(product, device.device(), READS)
 }
 
@@ -324,12 +359,46 @@ fn stopped(product: &Product<'_>) -> Result<Value> {
     })
 }
 
-fn run_under_a_cap(product: &Product<'_>) -> Result<Value> {
-    let caps = Caps { read_iops: Some(3_000), ..NO_CAPS };
+fn run_capped(product: &Product<'_>, caps: Caps) -> Result<Value> {
     let device = LoopDevice::create(mounted(FileSystem::Ext4, caps))?;
-    let words = ["--scale", "64M", "--cache", "16M"];
+    let words = ["--scale", "64M", "--cache", "16M", "--update-pct", "50"];
     let mut command = command(product, device.command(product.binary()), "run", &words);
     product.document(command.arg(device.mount_point().context("find the mount point")?))
+}
+
+fn run_beside_a_copy(product: &Product<'_>) -> Result<Value> {
+    const AGAIN: &str = "while [ -d /proc/$PPID ]; do \
+                         dd if=\"$0\" of=\"$0.copy\" bs=256k iflag=direct oflag=direct; \
+                         done 2>/dev/null";
+    let device = LoopDevice::create(mounted(FileSystem::Ext4, NO_CAPS))?;
+    let path = device.mount_point().context("find the mount point")?;
+    let source = path.join("source.dat");
+    FileKind::Real.create(&source, Bytes::mib(128))?;
+    let _copy = Beside::start(AGAIN, &source)?;
+    let words = ["--scale", "64M", "--cache", "16M"];
+    let mut command = command(product, Command::new(product.binary()), "run", &words);
+    product.document(command.arg(path))
+}
+
+/// Measures a directory of an overlay whose upper layer is in `layers`.
+fn on_overlay(product: &Product<'_>, layers: &ScratchDir) -> Result<Value> {
+    let [lower, upper, work, merged] =
+        ["lower", "upper", "work", "merged"].map(|name| layers.path().join(name));
+    for dir in [&lower, &upper, &work, &merged] {
+        fs::create_dir(dir).context("create a layer")?;
+    }
+    let options = format!(
+        "lowerdir={},upperdir={},workdir={}",
+        lower.display(),
+        upper.display(),
+        work.display()
+    );
+    let mut mount = Command::new("mount");
+    mount.args(["-t", "overlay", "-o", &options, "overlay"]).arg(&merged);
+    ensure!(mount.status().context("start mount")?.success(), "an overlay cannot be mounted");
+    let measured = calibrate(product, &merged, &["--size", "320M"]);
+    unmount(&merged)?;
+    measured
 }
 
 fn sqlite(product: &Product<'_>, words: &[&str]) -> Result<Value> {
