@@ -4,8 +4,12 @@
 use blockstone_base::column::{Column, Origin};
 
 const COST: Origin = Origin("bpf(2) BPF_ENABLE_STATS");
-pub const RUNS: Column = COST.count("runs", "Times that a program of this probe ran.");
-pub const OWN_NS: Column = COST.time("own_ns", "Time that the programs of this probe took.");
+pub const RUNS: Column = COST.count(
+    "runs",
+    "Times that a program of this probe ran while the kernel measured, which it does for a \
+     sixteenth of the time, from the start on.",
+);
+pub const OWN_NS: Column = COST.time("own_ns", "Time that these runs took.");
 
 /// Calls a macro with the lower bounds of buckets from 1,024 to 8,589,934,592, and with those
 /// before and after them.

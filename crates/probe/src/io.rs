@@ -242,7 +242,7 @@ impl Io {
         board.begin();
         tracer.each(|key, totals| {
             grown.extend(growth(&mut board, key, totals));
-            if totals.started != totals.ios {
+            if totals.in_flight() > 0 {
                 busy.insert(*key);
             }
             if !self.ledger.add(key, &totals.into()) {
@@ -362,7 +362,7 @@ impl Book {
 }
 
 fn growth(board: &mut Board, key: &IoKey, totals: &IoTotals) -> Option<Growth> {
-    let (ios, bytes) = board.grown(key, totals.ios, totals.bytes)?;
+    let (ios, bytes) = board.grown(key, totals.ios(), totals.bytes)?;
     Some(Growth { key: *key, ios, bytes, comm: totals.comm() })
 }
 

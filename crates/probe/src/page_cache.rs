@@ -22,8 +22,12 @@ pub const SCHEMA: Schema = Schema {
             "Pages (of 4 KiB) that threads of this process added to the page cache of the watched \
              files. Pages of other files, or added by other processes, are not counted.",
         ),
-        COST.count("runs", "Times that the program of this probe ran, for any process."),
-        COST.time("own_ns", "Time that the program of this probe took."),
+        COST.count(
+            "runs",
+            "Times that the program of this probe ran, for any process, while the kernel measured, \
+             which it does for a sixteenth of the time, from the start on.",
+        ),
+        COST.time("own_ns", "Time that these runs took."),
     ],
 };
 

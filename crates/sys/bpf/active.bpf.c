@@ -289,7 +289,7 @@ int block_rq_issue(u64 *context)
 		struct inode *inode = attribute(&key, bio, flags);
 
 		if (inode)
-			name_file(&key, (u64)inode);
+			name_file(&key, address_of(inode));
 		access.file = key.file;
 		access.kind = key.kind;
 		to = from + (bio->bi_iter.bi_size >> SECTOR_SHIFT);

@@ -41,7 +41,8 @@ MAP(files, BPF_MAP_TYPE_HASH, struct file_key, struct file_names, 8192);
 MAP(unnamed, BPF_MAP_TYPE_PERCPU_ARRAY, u32, struct file_names, 1);
 
 // Notes how a file is called when it is first seen: the file may be closed and its process gone
-// before user space looks. Not static: the verifier looks at it once, not at each call.
+// before user space looks. Not static: the verifier looks at it once, not at each call; it must
+// therefore be given the address of the inode as a number (`address_of`).
 __attribute__((noinline)) int name_file(struct key *key, u64 inode_address)
 {
 	struct inode *inode = (void *)inode_address;
@@ -105,6 +106,17 @@ struct identity {
 
 INLINE void look_at(struct identity *id, struct inode *inode)
 {
+	if (can_cast) {
+		struct inode *typed = TYPED(inode);
+
+		id->mode = typed->i_mode;
+		id->super = typed->i_sb;
+		id->mapping = typed->i_mapping;
+		id->number = typed->i_ino;
+		id->device = typed->i_rdev;
+		id->generation = typed->i_generation;
+		return;
+	}
 	bpf_probe_read_kernel(id->beginning, sizeof(id->beginning), inode);
 	FROM_COPY(id->mode, id->beginning, inode, i_mode);
 	FROM_COPY(id->super, id->beginning, inode, i_sb);
@@ -139,13 +151,13 @@ INLINE bool identify(struct key *key, struct inode *inode, struct identity *id)
 	}
 	if (!id->super)
 		return false;
-	READ(disk, id->super, s_bdev);
+	LOAD(disk, id->super, s_bdev);
 	if (!disk) {
-		READ(magic, id->super, s_magic);
+		LOAD(magic, id->super, s_magic);
 		if ((id->mode & S_IFMT) != S_IFREG || is_only_a_view(magic))
 			return false;
 	}
-	READ(device, id->super, s_dev);
+	LOAD(device, id->super, s_dev);
 	put(key, id, device);
 	return true;
 }
@@ -155,6 +167,7 @@ INLINE struct inode *owner_of_memory(struct bio *bio)
 {
 	struct bio_vec *vector = bio->bi_io_vec;
 	struct page *page;
+	u64 copy[4] = {};
 	unsigned long head = 0;
 	struct address_space *mapping = NULL;
 	struct inode *inode = NULL;
@@ -164,14 +177,18 @@ INLINE struct inode *owner_of_memory(struct bio *bio)
 	page = vector->bv_page;
 	if (!page)
 		return NULL;
-	READ(head, page, compound_head);
-	if (head & 1)
+	bpf_probe_read_kernel(copy, sizeof(copy), page);
+	FROM_COPY(head, copy, page, compound_head);
+	if (head & 1) {
 		page = (struct page *)(head - 1);
-	READ(mapping, page, mapping);
+		READ(mapping, page, mapping);
+	} else {
+		FROM_COPY(mapping, copy, page, mapping);
+	}
 	// The lowest bits mark memory without a file.
 	if (!mapping || ((u64)mapping & 3))
 		return NULL;
-	READ(inode, mapping, host);
+	LOAD(inode, mapping, host);
 	return inode;
 }
 
@@ -186,12 +203,12 @@ INLINE struct inode *inode_of_memory(struct bio *bio)
 
 	if (!inode)
 		return NULL;
-	READ(mode, inode, i_mode);
+	LOAD(mode, inode, i_mode);
 	if ((mode & S_IFMT) == S_IFBLK)
 		return inode;
-	READ(super, inode, i_sb);
+	LOAD(super, inode, i_sb);
 	if (super)
-		READ(disk, super, s_bdev);
+		LOAD(disk, super, s_bdev);
 	return disk ? inode : NULL;
 }
 
@@ -201,9 +218,10 @@ INLINE struct inode *inode_of_memory(struct bio *bio)
 INLINE struct inode *identify_direct(struct key *key, struct bio *bio, bool *is_async,
 				     struct identity *id)
 {
-	void *private = bio->bi_private;
-	struct kiocb *control = NULL;
-	u64 copy[4] = {};
+	// A structure that begins with a pointer.
+	struct hlist_head *private = bio->bi_private;
+	struct hlist_node *begins_with = NULL;
+	struct kiocb *control;
 	struct file *file = NULL;
 	struct inode *inode = NULL;
 	struct address_space *mapping = NULL;
@@ -212,27 +230,26 @@ INLINE struct inode *identify_direct(struct key *key, struct bio *bio, bool *is_
 
 	if ((s64)private >= 0 || !target)
 		return NULL;
-	bpf_probe_read_kernel(&control, sizeof(control), private);
+	LOAD(begins_with, private, first);
+	control = (void *)begins_with;
 	if ((s64)control >= 0)
 		return NULL;
-	if (bpf_probe_read_kernel(copy, sizeof(copy), control))
-		return NULL;
-	FROM_COPY(file, copy, control, ki_filp);
-	FROM_COPY(complete, copy, control, ki_complete);
+	LOAD(file, control, ki_filp);
 	if ((s64)file >= 0)
 		return NULL;
-	READ(mapping, file, f_mapping);
+	LOAD(mapping, file, f_mapping);
 	if ((s64)mapping >= 0)
 		return NULL;
-	READ(inode, mapping, host);
+	LOAD(inode, mapping, host);
 	if ((s64)inode >= 0)
 		return NULL;
 	look_at(id, inode);
 	if (id->mapping != mapping || (s64)id->super >= 0)
 		return NULL;
-	READ(disk, id->super, s_bdev);
+	LOAD(disk, id->super, s_bdev);
 	if (disk != target)
 		return NULL;
+	LOAD(complete, control, ki_complete);
 	put(key, id, target->bd_dev);
 	*is_async = complete != NULL;
 	return inode;

@@ -15,28 +15,39 @@ enum { SYNCHRONOUS = 0, ASYNCHRONOUS = 1 };
 // Latencies below 2^10 ns, then four buckets an octave, then those of 2^34 ns and above.
 enum { FIRST_OCTAVE = 10, LAST_OCTAVE = 33, BUCKETS = 98 };
 
-// All cumulative. `started` runs ahead of `ios` by what is in flight.
+// Sums of a key, all cumulative. Requests in flight have started and are in no bucket. All that a
+// request needs beside its bucket is in the first cache line.
 struct totals {
+	struct key key;
+	// Of requests only.
 	u64 started;
-	u64 ios;
+	u64 queue_ns;
+	// After the queue; all of a call.
+	u64 device_ns;
 	u64 bytes;
 	u64 asked_bytes;
 	u64 submitted;
-	u64 queue_ns;
-	u64 device_ns;
-	u64 elapsed_ns;
 	u64 buckets[BUCKETS];
 	char comm[16];
+	// To whole cache lines.
+	u64 nothing[2];
 };
 
-// A request between its start and its end. The kernel uses the memory of a request again and again,
-// so its entry stays, without a start when it has ended; of devices that are gone, entries leave when
-// others need the room.
+// A request between its start and its end, and the number of its sums. A place without a request has
+// the id zero.
 struct flight {
-	struct key key;
+	u64 id;
 	u64 start_ns;
 	u64 issue_ns;
-	u64 bytes;
+	u32 bytes;
+	u32 number;
+};
+
+// Places of requests in flight. The address of a request selects four of them, two cache lines, of
+// which the second is needed only while others are in the first.
+enum { PLACES = 4, GATES_LOG2 = 13 };
+struct gate {
+	struct flight flights[PLACES];
 };
 
 // The system call a thread is in; one that is not counted has no entry or no start.
@@ -52,25 +63,43 @@ struct call {
 
 struct settings {
 	u32 filtered;
+	u32 calls;
 };
 
-// All with room made beforehand: what the kernel allocates as it goes may not be there at the moment
-// it is needed.
-MAP(totals, BPF_MAP_TYPE_HASH, struct key, struct totals, 32768);
-MAP(fresh, BPF_MAP_TYPE_PERCPU_ARRAY, u32, struct totals, 1);
-MAP(flights, BPF_MAP_TYPE_LRU_HASH, u64, struct flight, 16384);
-MAP(settings, BPF_MAP_TYPE_ARRAY, u32, struct settings, 1);
+enum { SUMS = 32768, GUESSES = 4096 };
 
-INLINE bool is_filtered(void)
-{
-	u32 zero = 0;
-	struct settings *set = bpf_map_lookup_elem(&settings, &zero);
-	return set && set->filtered;
-}
+// All with room made beforehand: what the kernel allocates as it goes may not be there at the moment
+// it is needed. Arrays are read without a call of the kernel: the sums of a key are in one, and its
+// number is looked up only where the last number at the key's guess is that of another key.
+MAP(numbers, BPF_MAP_TYPE_HASH, struct key, u32, SUMS);
+ALIGNED_ARRAY(totals, struct totals, SUMS);
+MAP(guesses, BPF_MAP_TYPE_ARRAY, u32, u32, GUESSES);
+ALIGNED_ARRAY(gates, struct gate, 1 << GATES_LOG2);
+MAP(settings, BPF_MAP_TYPE_ARRAY, u32, struct settings, 1);
+// Numbers never used begin at `unused`; user space returns those of keys that it has removed.
+MAP(unused, BPF_MAP_TYPE_ARRAY, u32, u32, 1);
+struct {
+	int (*type)[BPF_MAP_TYPE_STACK];
+	int (*max_entries)[SUMS];
+	u32 *value;
+} returned SEC(".maps");
 
 INLINE bool counts(void)
 {
-	return !is_filtered() || is_wanted();
+	u32 zero = 0;
+	struct settings *set = bpf_map_lookup_elem(&settings, &zero);
+
+	return !set || !set->filtered || is_wanted();
+}
+
+// The call that this thread is in, if calls are counted.
+INLINE struct call *call_now(void)
+{
+	u32 zero = 0;
+	struct settings *set = bpf_map_lookup_elem(&settings, &zero);
+	struct call *call = set && set->calls ? known_call() : NULL;
+
+	return call && call->start_ns ? call : NULL;
 }
 
 INLINE u32 bucket_of(u64 ns)
@@ -88,25 +117,96 @@ INLINE u32 bucket_of(u64 ns)
 INLINE void count_latency(struct totals *sums, u64 ns)
 {
 	u32 bucket = bucket_of(ns);
-	add(&sums->elapsed_ns, ns);
+
 	if (bucket < BUCKETS)
 		add(&sums->buckets[bucket], 1);
 }
 
-INLINE struct totals *totals_of(struct key *key, struct inode *inode)
+// Gives a key its number, and says whether there was one.
+INLINE bool number_anew(struct key *key, struct inode *inode, u32 *number)
 {
-	u32 zero = 0;
-	struct totals *known = bpf_map_lookup_elem(&totals, key);
+	u32 zero = 0, *unused_number;
 	struct totals *made;
 
-	if (known)
-		return known;
-	made = bpf_map_lookup_elem(&fresh, &zero);
+	if (bpf_map_pop_elem(&returned, number)) {
+		unused_number = bpf_map_lookup_elem(&unused, &zero);
+		if (!unused_number || *unused_number >= SUMS)
+			return false;
+		*number = __sync_fetch_and_add(unused_number, 1);
+	}
+	made = bpf_map_lookup_elem(&totals, number);
 	if (!made)
-		return NULL;
+		return false;
 	bpf_get_current_comm(made->comm, sizeof(made->comm));
-	name_file(key, (u64)inode);
-	return value_of(&totals, key, made);
+	name_file(key, address_of(inode));
+	if (bpf_map_update_elem(&numbers, key, number, BPF_NOEXIST)) {
+		bpf_map_push_elem(&returned, number, BPF_ANY);
+		return false;
+	}
+	made->key = *key;
+	return true;
+}
+
+INLINE u32 guess_of(struct key *key)
+{
+	u64 mixed = key->file.inode ^ ((u64)key->file.device << 32) ^ ((u64)key->tid << 20) ^
+		    ((u32)key->layer << 3 ^ (u32)key->operation << 1 ^ key->mode);
+
+	return mixed * 0x9e3779b97f4a7c15 >> 52;
+}
+
+INLINE bool same_key(struct key *one, struct key *other)
+{
+	u64 *left = (u64 *)one, *right = (u64 *)other;
+
+	return left[0] == right[0] && left[1] == right[1] && left[2] == right[2] &&
+	       left[3] == right[3];
+}
+
+INLINE struct totals *totals_of(struct key *key, struct inode *inode, u32 *number)
+{
+	u32 place = guess_of(key);
+	u32 *guess = bpf_map_lookup_elem(&guesses, &place), *known;
+	struct totals *sums;
+
+	if (!guess)
+		return NULL;
+	*number = *guess;
+	sums = bpf_map_lookup_elem(&totals, number);
+	if (sums && same_key(&sums->key, key))
+		return sums;
+	known = bpf_map_lookup_elem(&numbers, key);
+	if (known) {
+		*number = *known;
+	} else if (!number_anew(key, inode, number)) {
+		drop();
+		return NULL;
+	}
+	*guess = *number;
+	return bpf_map_lookup_elem(&totals, number);
+}
+
+INLINE struct gate *gate_of(u64 id)
+{
+	u32 index = id * 0x9e3779b97f4a7c15 >> (64 - GATES_LOG2);
+
+	return bpf_map_lookup_elem(&gates, &index);
+}
+
+// The request at its gate, between its start and its end.
+INLINE struct flight *known_flight(struct gate *gate, u64 id)
+{
+	for (u32 index = 0; gate && index < PLACES; index++)
+		if (gate->flights[index].id == id)
+			return &gate->flights[index];
+	return NULL;
+}
+
+INLINE void leave(struct flight *flight)
+{
+	// After all that was read and written there.
+	asm volatile("" : : : "memory");
+	flight->id = 0;
 }
 
 INLINE bool operation_of(u32 flags, u32 bytes, u8 *operation)
@@ -153,19 +253,24 @@ INLINE struct inode *attribute(struct key *key, struct request *request, struct 
 	struct bio *bio = request->bio;
 	struct block_device *disk = bio->bi_bdev;
 	struct inode *inode = NULL;
+	bool of_file = !(flags & (REQ(__REQ_META) | REQ(__REQ_SWAP))) && key->operation != DISCARDING;
 	struct call *call;
 	struct identity id;
 	bool is_async;
 
+	// The control block of direct I/O tells both.
+	if (of_file && key->operation <= WRITING) {
+		inode = identify_direct(key, bio, &is_async, &id);
+		if (inode)
+			goto done;
+	}
 	if (key->operation == READING)
 		is_async = flags & REQ(__REQ_RAHEAD);
 	else
 		is_async = !(flags & (REQ(__REQ_SYNC) | REQ(__REQ_FUA) | REQ(__REQ_PREFLUSH)));
 	if (task->flags & PF_IO_WORKER)
 		is_async = true;
-	call = known_call();
-	if (call && !call->start_ns)
-		call = NULL;
+	call = call_now();
 	if (call && call->operation == SUBMITTING)
 		is_async = true;
 
@@ -178,17 +283,15 @@ INLINE struct inode *attribute(struct key *key, struct request *request, struct 
 	} else if (flags & REQ(__REQ_SWAP)) {
 		key->kind = SWAP;
 	} else {
-		if (key->operation <= WRITING) {
-			inode = identify_direct(key, bio, &is_async, &id);
-			if (!inode)
-				inode = identify_memory(key, bio, task, call, &id);
-		}
+		if (key->operation <= WRITING)
+			inode = identify_memory(key, bio, task, call, &id);
 		if (!inode && call) {
 			inode = inode_of_descriptor(task, call->fd);
 			if (inode && !identify(key, inode, &id))
 				inode = NULL;
 		}
 	}
+done:
 	key->mode = is_async ? ASYNCHRONOUS : SYNCHRONOUS;
 	return inode;
 }
@@ -196,11 +299,34 @@ INLINE struct inode *attribute(struct key *key, struct request *request, struct 
 // Ends a request that is not to be counted.
 INLINE void forget(struct flight *flight)
 {
-	struct totals *sums = bpf_map_lookup_elem(&totals, &flight->key);
+	u32 number = flight->number;
+	struct totals *sums = bpf_map_lookup_elem(&totals, &number);
 
 	if (sums)
 		add(&sums->started, -1);
-	flight->start_ns = 0;
+}
+
+// Takes a place for a request at its gate; none if others were faster.
+INLINE struct flight *enter(struct gate *gate, u64 id)
+{
+	struct flight *place, *oldest = gate->flights;
+	u64 other;
+
+	for (u32 index = 0; index < PLACES; index++) {
+		place = &gate->flights[index];
+		if (!place->id && !__sync_val_compare_and_swap(&place->id, 0, id))
+			return place;
+		if (place->start_ns < oldest->start_ns)
+			oldest = place;
+	}
+	// The end of the oldest was not seen, most likely: its device may be gone.
+	drop();
+	other = oldest->id;
+	if (__sync_val_compare_and_swap(&oldest->id, other, id) != other)
+		return NULL;
+	if (other)
+		forget(oldest);
+	return oldest;
 }
 
 SEC("tp_btf/block_io_start")
@@ -208,20 +334,21 @@ int block_io_start(u64 *context)
 {
 	struct request *request = (void *)context[0];
 	struct task_struct *task = bpf_get_current_task_btf();
-	u64 ids = bpf_get_current_pid_tgid();
-	u64 id = context[0];
-	struct flight flight = {};
-	struct key *key = &flight.key;
+	u64 id = id_of((void *)context[0]);
+	struct gate *gate = gate_of(id);
+	struct key key = {};
+	struct flight *flight;
 	struct totals *sums;
 	struct inode *inode;
-	struct flight *known;
+	u32 number, bytes;
 
-	key->tgid = ids >> 32;
-	key->tid = ids;
-	known = bpf_map_lookup_elem(&flights, &id);
+	if (!gate)
+		return 0;
+	flight = known_flight(gate, id);
 	// The memory is used again while the request still counts as unfinished: its end was not seen.
-	if (known && known->start_ns) {
-		forget(known);
+	if (flight) {
+		forget(flight);
+		leave(flight);
 		drop();
 	}
 	if (!(task->flags & PF_KTHREAD) && !counts())
@@ -230,22 +357,24 @@ int block_io_start(u64 *context)
 	// a command of the driver.
 	if (!request->bio)
 		return 0;
-	flight.bytes = request->__data_len;
-	if (!operation_of(request->cmd_flags, flight.bytes, &key->operation))
+	bytes = request->__data_len;
+	if (!operation_of(request->cmd_flags, bytes, &key.operation))
 		return 0;
-	key->layer = BLOCK;
-	inode = attribute(key, request, task);
-	sums = totals_of(key, inode);
+	key.tgid = task->tgid;
+	key.tid = task->pid;
+	key.layer = BLOCK;
+	inode = attribute(&key, request, task);
+	sums = totals_of(&key, inode, &number);
 	if (!sums)
 		return 0;
-	flight.start_ns = bpf_ktime_get_ns();
-	if (known) {
-		*known = flight;
-	} else if (bpf_map_update_elem(&flights, &id, &flight, BPF_ANY)) {
-		drop();
+	flight = enter(gate, id);
+	if (!flight)
 		return 0;
-	}
+	flight->issue_ns = 0;
+	flight->bytes = bytes;
+	flight->number = number;
 	add(&sums->started, 1);
+	flight->start_ns = bpf_ktime_get_ns();
 	return 0;
 }
 
@@ -253,11 +382,11 @@ SEC("tp_btf/block_rq_issue")
 int block_rq_issue(u64 *context)
 {
 	struct request *request = (void *)context[0];
-	u64 id = context[0];
-	struct flight *flight = bpf_map_lookup_elem(&flights, &id);
+	u64 id = id_of((void *)context[0]);
+	struct flight *flight = known_flight(gate_of(id), id);
 
 	// What is sent again was first sent when it was first sent.
-	if (!flight || !flight->start_ns || flight->issue_ns)
+	if (!flight || flight->issue_ns)
 		return 0;
 	flight->issue_ns = bpf_ktime_get_ns();
 	// Neighbours may have been merged into it since it started.
@@ -269,35 +398,39 @@ int block_rq_issue(u64 *context)
 SEC("tp_btf/block_rq_merge")
 int block_rq_merge(u64 *context)
 {
-	u64 id = context[0];
-	struct flight *flight = bpf_map_lookup_elem(&flights, &id);
+	u64 id = id_of((void *)context[0]);
+	struct flight *flight = known_flight(gate_of(id), id);
 
-	if (flight && flight->start_ns)
+	if (flight) {
 		forget(flight);
+		leave(flight);
+	}
 	return 0;
 }
 
 SEC("tp_btf/block_io_done")
 int block_io_done(u64 *context)
 {
-	u64 id = context[0];
-	struct flight *flight = bpf_map_lookup_elem(&flights, &id);
+	u64 id = id_of((void *)context[0]);
+	struct flight *flight = known_flight(gate_of(id), id);
+	u32 number;
 	struct totals *sums;
-	u64 now_ns, queue_ns;
+	u64 elapsed_ns, queue_ns;
 
-	if (!flight || !flight->start_ns)
+	if (!flight)
 		return 0;
-	now_ns = bpf_ktime_get_ns();
-	sums = bpf_map_lookup_elem(&totals, &flight->key);
+	number = flight->number;
+	sums = bpf_map_lookup_elem(&totals, &number);
 	if (sums) {
+		elapsed_ns = bpf_ktime_get_ns() - flight->start_ns;
 		queue_ns = flight->issue_ns ? flight->issue_ns - flight->start_ns : 0;
-		count_latency(sums, now_ns - flight->start_ns);
-		add(&sums->queue_ns, queue_ns);
-		add(&sums->device_ns, now_ns - flight->start_ns - queue_ns);
+		if (queue_ns)
+			add(&sums->queue_ns, queue_ns);
+		add(&sums->device_ns, elapsed_ns - queue_ns);
 		add(&sums->bytes, flight->bytes);
-		add(&sums->ios, 1);
+		count_latency(sums, elapsed_ns);
 	}
-	flight->start_ns = 0;
+	leave(flight);
 	return 0;
 }
 
@@ -360,12 +493,14 @@ int sys_exit(u64 *context)
 {
 	struct pt_regs *regs = (void *)context[0];
 	s64 result = context[1];
-	u64 now_ns, ids;
+	u64 now_ns;
 	struct key key = {};
 	struct identity id;
 	struct inode *inode = NULL;
 	struct totals *sums;
 	struct call *call;
+	struct task_struct *task = bpf_get_current_task_btf();
+	u32 number;
 
 	if (!is_traced(regs->orig_ax))
 		return 0;
@@ -373,29 +508,28 @@ int sys_exit(u64 *context)
 	if (!call || !call->start_ns)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
-	ids = bpf_get_current_pid_tgid();
-	key.tgid = ids >> 32;
-	key.tid = ids;
+	key.tgid = task->tgid;
+	key.tid = task->pid;
 	key.layer = SYSCALL;
 	key.operation = call->operation;
 	key.mode = call->mode;
 	if (call->operation == SUBMITTING) {
 		key.kind = NOTHING;
 	} else {
-		inode = inode_of_descriptor(bpf_get_current_task_btf(), call->fd);
+		inode = inode_of_descriptor(task, call->fd);
 		if (!inode || !identify(&key, inode, &id))
 			goto done;
 	}
-	sums = totals_of(&key, inode);
+	sums = totals_of(&key, inode, &number);
 	if (sums) {
 		count_latency(sums, now_ns - call->start_ns);
-		add(&sums->asked_bytes, call->asked_bytes);
+		add(&sums->device_ns, now_ns - call->start_ns);
+		if (call->asked_bytes)
+			add(&sums->asked_bytes, call->asked_bytes);
 		if (result > 0 && call->operation == SUBMITTING)
 			add(&sums->submitted, result);
 		else if (result > 0)
 			add(&sums->bytes, result);
-		add(&sums->started, 1);
-		add(&sums->ios, 1);
 	}
 done:
 	call->start_ns = 0;

@@ -175,7 +175,7 @@ OUTLINE bool take_direct(struct key *key, struct bio *bio)
 	struct inode *inode = identify_direct(key, bio, &is_async, &id);
 
 	if (inode)
-		name_file(key, (u64)inode);
+		name_file(key, address_of(inode));
 	return inode;
 }
 

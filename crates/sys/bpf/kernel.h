@@ -35,6 +35,8 @@ static long (*bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 static u64 (*bpf_ktime_get_ns)(void) = (void *)5;
 static u64 (*bpf_get_current_pid_tgid)(void) = (void *)14;
 static long (*bpf_get_current_comm)(void *text, u32 size) = (void *)16;
+static long (*bpf_map_push_elem)(void *map, const void *value, u64 flags) = (void *)87;
+static long (*bpf_map_pop_elem)(void *map, void *value) = (void *)88;
 static long (*bpf_probe_read_user)(void *to, u32 size, const void *from) = (void *)112;
 static long (*bpf_probe_read_kernel)(void *to, u32 size, const void *from) = (void *)113;
 static long (*bpf_probe_read_kernel_str)(void *to, u32 size, const void *from) = (void *)115;
@@ -45,6 +47,58 @@ static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
 // Reads a field behind a pointer of which the verifier knows nothing; zero where that fails.
 #define READ(to, pointer, field) \
 	bpf_probe_read_kernel(&(to), sizeof(to), &(pointer)->field)
+
+// Whether the kernel has bpf_rdonly_cast() (Linux 6.2). The loader sets it, before the verifier
+// looks: what is not taken costs nothing.
+const volatile bool can_cast = false;
+
+// Calls bpf_rdonly_cast(): the verifier then takes the address for one of a structure of this type
+// (a number in the kernel's BTF). Neither clang-14 nor the loader knows calls of kernel functions:
+// this is the instruction itself, in which load.rs replaces the number of the function, 0x74736163.
+INLINE void *cast(u64 address, u64 type)
+{
+	register u64 from asm("r1") = address;
+	register u64 as asm("r2") = type;
+	register void *to asm("r0");
+
+	asm volatile(".quad 0x7473616300002085"
+		     : "=r"(to), "+r"(from), "+r"(as)
+		     :
+		     : "r3", "r4", "r5");
+	return to;
+}
+
+#define TYPED(pointer) \
+	((typeof(pointer))cast((u64)(pointer), __builtin_btf_type_id(*(pointer), 1)))
+
+// The same as READ, by an ordinary load where that is possible, in a tenth of the time. A pointer
+// that was read so can be compared and followed; the verifier allows no other arithmetic with it.
+#define LOAD(to, pointer, field) \
+	do { \
+		if (can_cast) \
+			(to) = TYPED(pointer)->field; \
+		else \
+			READ(to, pointer, field); \
+	} while (0)
+
+// The number that a pointer is, for what takes only numbers.
+INLINE u64 address_of(void *pointer)
+{
+	u64 address = 0;
+
+	bpf_probe_read_kernel(&address, sizeof(address), &pointer);
+	return address;
+}
+
+// A number that stands for a pointer and for no other: the verifier allows no arithmetic with a
+// pointer, but the distance of two.
+INLINE u64 id_of(void *pointer)
+{
+	u64 id = (u64)pointer;
+
+	asm volatile("%0 -= %1" : "+r"(id) : "r"(&can_cast));
+	return id;
+}
 
 // Reads a field from the copy of the beginning of a structure, or behind the pointer where it lies
 // beyond the copy: one call of the kernel for many fields.
@@ -63,14 +117,25 @@ enum {
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_STACK = 23,
 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
+// The values of an array begin at a page, and so at a cache line.
+enum { BPF_F_MMAPABLE = 1024 };
 enum { EEXIST = 17 };
 #define MAP(name, kind, key_type, value_type, most) \
 	struct { \
 		int (*type)[kind]; \
 		int (*max_entries)[most]; \
 		key_type *key; \
+		value_type *value; \
+	} name SEC(".maps")
+#define ALIGNED_ARRAY(name, value_type, most) \
+	struct { \
+		int (*type)[BPF_MAP_TYPE_ARRAY]; \
+		int (*map_flags)[BPF_F_MMAPABLE]; \
+		int (*max_entries)[most]; \
+		u32 *key; \
 		value_type *value; \
 	} name SEC(".maps")
 
@@ -255,9 +320,9 @@ INLINE struct inode *inode_of_file(struct file *file)
 {
 	struct address_space *mapping = NULL;
 	struct inode *inode = NULL;
-	READ(mapping, file, f_mapping);
+	LOAD(mapping, file, f_mapping);
 	if (mapping)
-		READ(inode, mapping, host);
+		LOAD(inode, mapping, host);
 	return inode;
 }
 

@@ -142,7 +142,7 @@ OUTLINE bool take_file(struct key *key, struct inode *inode)
 
 	if (!identify(key, inode, &id))
 		return false;
-	name_file(key, (u64)inode);
+	name_file(key, address_of(inode));
 	return true;
 }
 

@@ -31,6 +31,7 @@ use self::table::{Plain, Table};
 use crate::proc::{own_status, under};
 
 pub use self::file::{Device, Subject};
+pub use self::load::Cost;
 
 #[derive(Debug, thiserror::Error, Hint)]
 pub enum BpfError {
@@ -81,16 +82,24 @@ fn effective_capabilities(root: &Path) -> Option<u64> {
 pub struct Audit {
     /// I/Os, files and processes not counted because a table was full or their end was not seen.
     pub dropped: u64,
-    /// Number of program runs; `None` if the kernel does not measure it for this user.
+    /// Number of program runs whose time the kernel measured, which it does for a sixteenth of the
+    /// time; `None` if it does not for this user.
     pub runs: Option<u64>,
+    /// Time that these runs took.
     pub own_ns: Option<u64>,
 }
 
 impl Audit {
     fn of(dropped: &Table<u32, u64>, loaded: &Loaded) -> Self {
-        let (runs, own_ns) = loaded.spent().unzip();
+        let (runs, own_ns) = spent(loaded).unzip();
         Self { dropped: count(dropped), runs, own_ns }
     }
+}
+
+/// Returns the measured runs of all programs, and the nanoseconds that they took.
+fn spent(loaded: &Loaded) -> Option<(u64, u64)> {
+    let costs = loaded.costs()?;
+    Some(costs.iter().fold((0, 0), |(runs, ns), cost| (runs + cost.runs, ns + cost.ns)))
 }
 
 /// The object parser requires the alignment of a `u64`.

@@ -53,14 +53,14 @@ impl Sums {
 impl From<&IoTotals> for Sums {
     fn from(totals: &IoTotals) -> Self {
         Self {
-            ios: totals.ios,
-            in_flight: totals.started.saturating_sub(totals.ios),
+            ios: totals.ios(),
+            in_flight: totals.in_flight(),
             bytes: totals.bytes,
             asked_bytes: totals.asked_bytes,
             submitted: totals.submitted,
             queue_ns: totals.queue_ns,
             device_ns: totals.device_ns,
-            elapsed_ns: totals.elapsed_ns,
+            elapsed_ns: totals.elapsed_ns(),
             buckets: totals.buckets,
         }
     }

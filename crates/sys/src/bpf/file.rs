@@ -58,6 +58,10 @@ pub(super) struct FileKey {
     generation: u32,
 }
 
+impl FileKey {
+    pub(super) const NONE: Self = Self { inode: 0, device: 0, generation: 0 };
+}
+
 // SAFETY: its fields fill 16 bytes without padding, and any bytes are valid numbers.
 unsafe impl Plain for FileKey {}
 

@@ -7,7 +7,7 @@ use super::file::{FileKey, Files, text};
 use super::follow::{self, Followed};
 use super::load::Loaded;
 use super::table::{Plain, Table};
-use super::{Audit, BpfError, Device, Subject, object, on, open};
+use super::{Audit, BpfError, Cost, Device, Subject, object, on, open};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Layer {
@@ -60,26 +60,25 @@ pub const BUCKETS: usize = 98;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoTotals {
-    /// I/Os started; exceeds `ios` by those in flight.
-    pub started: u64,
-    pub ios: u64,
+    key: IoKey,
+    started: u64,
+    /// Total nanoseconds of requests from the start to the device's driver.
+    pub queue_ns: u64,
+    /// Total nanoseconds from the driver to the completion; of calls, all of their time.
+    pub device_ns: u64,
     pub bytes: u64,
     pub asked_bytes: u64,
     /// Requests handed over by submitting calls.
     pub submitted: u64,
-    /// Total nanoseconds from the start to the device's driver.
-    pub queue_ns: u64,
-    /// Total nanoseconds from the driver to the completion.
-    pub device_ns: u64,
-    /// Total nanoseconds from the start to the completion.
-    pub elapsed_ns: u64,
     /// I/Os by elapsed time; [`bucket_start_ns`] returns where each bucket starts.
     pub buckets: [u64; BUCKETS],
     comm: [u8; 16],
+    /// Up to whole cache lines.
+    nothing: [u64; 2],
 }
 
-// SAFETY: u64 throughout and 16 bytes at the end, so without padding, and any bytes are valid
-// numbers.
+// SAFETY: a plain key of 32 bytes, u64 and 16 bytes of text, so without padding, and any bytes are
+// valid numbers.
 unsafe impl Plain for IoTotals {}
 
 /// Returns the lowest latency of a bucket in nanoseconds.
@@ -90,6 +89,16 @@ pub const fn bucket_start_ns(bucket: usize) -> u64 {
     (4 + (bucket as u64 - 1) % 4) << (8 + (bucket - 1) / 4)
 }
 
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    filtered: u32,
+    calls: u32,
+}
+
+// SAFETY: its fields fill 8 bytes without padding, and any bytes are valid numbers.
+unsafe impl Plain for Settings {}
+
 /// Attached in this order, so that the end of a request or call is seen if its start is.
 const BLOCK_PROGRAMS: [&str; 4] =
     ["block_io_done", "block_rq_merge", "block_rq_issue", "block_io_start"];
@@ -98,10 +107,15 @@ const CALL_PROGRAMS: [&str; 2] = ["sys_exit", "sys_enter"];
 /// Counts I/O until it is dropped.
 #[derive(Debug)]
 pub struct IoTracer {
-    totals: Table<IoKey, IoTotals>,
+    /// The number of each key: where its sums are.
+    numbers: Table<IoKey, u32>,
+    totals: Table<u32, IoTotals>,
+    /// Numbers of removed keys, to be given again.
+    returned: Table<(), u32>,
     files: Files,
     followed: Followed,
-    settings: Table<u32, u32>,
+    settings: Table<u32, Settings>,
+    system_calls: bool,
     dropped: Table<u32, u64>,
     /// Processes set by [`Self::want`] so far.
     set: BTreeSet<u32>,
@@ -114,10 +128,13 @@ impl IoTracer {
     pub fn start(system_calls: bool, tgids: &BTreeSet<u32>) -> Result<Self, BpfError> {
         let loaded = Loaded::new(object!("io"))?;
         let mut tracer = Self {
+            numbers: open(&loaded, "numbers")?,
             totals: open(&loaded, "totals")?,
+            returned: open(&loaded, "returned")?,
             files: Files::open(&loaded)?,
             followed: Followed::open(&loaded)?,
             settings: open(&loaded, "settings")?,
+            system_calls,
             dropped: open(&loaded, "dropped")?,
             set: BTreeSet::new(),
             loaded,
@@ -133,20 +150,34 @@ impl IoTracer {
     pub fn want(&mut self, tgids: &BTreeSet<u32>) -> Result<(), BpfError> {
         self.followed.forget(self.set.difference(tgids))?;
         self.followed.want(tgids)?;
-        let filtered = u32::from(!tgids.is_empty());
-        self.settings.set(&0, &filtered).map_err(on("write", "settings"))?;
+        let (filtered, calls) = (u32::from(!tgids.is_empty()), u32::from(self.system_calls));
+        let settings = Settings { filtered, calls };
+        self.settings.set(&0, &settings).map_err(on("write", "settings"))?;
         self.set.clone_from(tgids);
         Ok(())
     }
 
     /// Visits the current sums of every key.
-    pub fn each(&mut self, visit: impl FnMut(&IoKey, &IoTotals)) -> Result<(), BpfError> {
-        self.totals.each(visit).map_err(on("read", "totals"))
+    pub fn each(&mut self, mut visit: impl FnMut(&IoKey, &IoTotals)) -> Result<(), BpfError> {
+        let mut failed = None;
+        let each = self.numbers.each(|key, number| match self.totals.get(number) {
+            Ok(Some(totals)) => visit(key, &totals),
+            Ok(None) => {}
+            Err(error) => failed = Some(error),
+        });
+        each.map_err(on("read", "numbers"))?;
+        failed.map_or(Ok(()), Err).map_err(on("read", "totals"))
     }
 
-    /// Removes a key and returns its last sums.
+    /// Removes a key and returns its last sums. Nothing may be counted under it any more.
     pub fn take(&self, key: &IoKey) -> Result<Option<IoTotals>, BpfError> {
-        self.totals.take(key).map_err(on("read", "totals"))
+        let number = self.numbers.take(key).map_err(on("read", "numbers"))?;
+        let Some(number) = number else { return Ok(None) };
+        let last = self.totals.get(&number).map_err(on("read", "totals"))?;
+        // Its key goes with the sums, or the programs would still find it.
+        self.totals.set(&number, &IoTotals::NONE).map_err(on("write", "totals"))?;
+        self.returned.set(&(), &number).map_err(on("write", "returned"))?;
+        Ok(last)
     }
 
     /// Returns the path of a key's file within its file system when first seen; `None` if it has no
@@ -157,6 +188,11 @@ impl IoTracer {
 
     pub fn audit(&self) -> Audit {
         Audit::of(&self.dropped, &self.loaded)
+    }
+
+    /// Returns what each program cost while the kernel measured, if it does for this user.
+    pub fn costs(&self) -> Option<Vec<Cost>> {
+        self.loaded.costs()
     }
 }
 
@@ -190,6 +226,43 @@ impl IoKey {
 }
 
 impl IoTotals {
+    const NONE: Self = Self {
+        key: IoKey {
+            file: FileKey::NONE,
+            tgid: 0,
+            tid: 0,
+            layer: 0,
+            operation: 0,
+            mode: 0,
+            kind: 0,
+            zero: 0,
+        },
+        started: 0,
+        queue_ns: 0,
+        device_ns: 0,
+        bytes: 0,
+        asked_bytes: 0,
+        submitted: 0,
+        buckets: [0; BUCKETS],
+        comm: [0; 16],
+        nothing: [0; 2],
+    };
+
+    /// Returns the number of I/Os completed: each is in one bucket.
+    pub fn ios(&self) -> u64 {
+        self.buckets.iter().sum()
+    }
+
+    /// Returns the number of requests started and not completed; calls count when they end.
+    pub fn in_flight(&self) -> u64 {
+        self.started.saturating_sub(self.ios())
+    }
+
+    /// Returns the total nanoseconds from the start to the completion.
+    pub fn elapsed_ns(&self) -> u64 {
+        self.queue_ns + self.device_ns
+    }
+
     /// Returns the name of the thread when it was first seen.
     pub fn comm(&self) -> String {
         text(&self.comm)
@@ -232,23 +305,26 @@ mod tests {
         let mut tracer = IoTracer::start(true, &BTreeSet::new()).unwrap();
         let scratch = blockstone_testkit::ScratchDir::on_disk().unwrap();
         let path = scratch.path().join("counted");
-        let written = path.clone();
-        let writer = std::thread::Builder::new().name("the-writer".into());
-        let writer = writer.spawn(move || std::fs::write(written, [7; 4321]).unwrap());
-        writer.unwrap().join().unwrap();
-        let mut seen = Vec::new();
-        tracer.each(|key, totals| seen.push((*key, *totals))).unwrap();
-        seen.retain(|(key, totals)| {
-            key.operation() == Operation::Write
-                && key.layer() == Layer::SystemCall
-                && totals.comm() == "the-writer"
-        });
-        assert_eq!(seen.len(), 1, "{seen:?}");
-        let (key, totals) = seen[0];
-        assert_eq!((totals.ios, totals.bytes, totals.buckets.iter().sum()), (1, 4321, 1_u64));
-        let inner = tracer.path_of(&key).unwrap().unwrap();
-        assert!(path.to_str().unwrap().ends_with(&inner), "{inner}");
-        assert_eq!(tracer.take(&key).unwrap(), Some(totals));
-        assert_eq!(tracer.take(&key).unwrap(), None);
+        // Sums that were taken are zero when the next thread gets them.
+        for _ in 0..3 {
+            let written = path.clone();
+            let writer = std::thread::Builder::new().name("the-writer".into());
+            let writer = writer.spawn(move || std::fs::write(written, [7; 4321]).unwrap());
+            writer.unwrap().join().unwrap();
+            let mut seen = Vec::new();
+            tracer.each(|key, totals| seen.push((*key, *totals))).unwrap();
+            seen.retain(|(key, totals)| {
+                key.operation() == Operation::Write
+                    && key.layer() == Layer::SystemCall
+                    && totals.comm() == "the-writer"
+            });
+            assert_eq!(seen.len(), 1, "{seen:?}");
+            let (key, totals) = seen[0];
+            assert_eq!((totals.ios(), totals.in_flight(), totals.bytes), (1, 0, 4321));
+            let inner = tracer.path_of(&key).unwrap().unwrap();
+            assert!(path.to_str().unwrap().ends_with(&inner), "{inner}");
+            assert_eq!(tracer.take(&key).unwrap(), Some(totals));
+            assert_eq!(tracer.take(&key).unwrap(), None);
+        }
     }
 }

@@ -25,7 +25,14 @@ impl Loaded {
         match self.0 {}
     }
 
-    pub fn spent(&self) -> Option<(u64, u64)> {
+    pub fn costs(&self) -> Option<Vec<Cost>> {
         match self.0 {}
     }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cost {
+    pub program: String,
+    pub runs: u64,
+    pub ns: u64,
 }

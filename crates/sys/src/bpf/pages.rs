@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::load::Loaded;
 use super::table::Table;
 use super::watch::own;
-use super::{BpfError, object, on, open};
+use super::{BpfError, object, on, open, spent};
 
 /// Files that can be watched at the same time.
 pub const FILES_MAX: usize = 64;
@@ -82,9 +82,10 @@ impl PageTracer {
         Ok(added.unwrap_or(0))
     }
 
-    /// Returns how often the program ran and the nanoseconds it took, if the kernel measures it.
+    /// Returns the measured runs of the program and the nanoseconds that they took, if the kernel
+    /// measures it.
     pub fn spent(&self) -> Option<(u64, u64)> {
-        self.loaded.spent()
+        spent(&self.loaded)
     }
 
     fn apply(&self) -> Result<(), BpfError> {

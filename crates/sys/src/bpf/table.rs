@@ -18,6 +18,8 @@ unsafe impl Plain for u8 {}
 unsafe impl Plain for u32 {}
 // SAFETY: as above.
 unsafe impl Plain for u64 {}
+// SAFETY: it has no bytes. The key of a stack.
+unsafe impl Plain for () {}
 
 /// Commands of bpf(2), linux/bpf.h.
 #[derive(Clone, Copy)]
@@ -157,6 +159,8 @@ impl<K: Plain, V: Plain> Table<K, V> {
     }
 
     fn element(&self, key: &K, value: *mut V) -> Element<K, V> {
+        // The kernel takes no address of a key that has no bytes.
+        let key = if size_of::<K>() == 0 { ptr::null() } else { ptr::from_ref(key) };
         Element { map: self.fd.as_raw_fd() as u32, padding: 0, key, value, flags: 0 }
     }
 }
