@@ -33,8 +33,8 @@ struct totals {
 	u64 nothing[2];
 };
 
-// A request between its start and its end, and the number of its sums. A place without a request has
-// the id zero.
+// A request between its start and its end, and the number of its sums. The id of a place without
+// one is zero.
 struct flight {
 	u64 id;
 	u64 start_ns;
@@ -68,8 +68,8 @@ struct settings {
 
 enum { SUMS = 32768, GUESSES = 4096 };
 
-// All with room made beforehand: what the kernel allocates as it goes may not be there at the moment
-// it is needed. Arrays are read without a call of the kernel: the sums of a key are in one, and its
+// All with room made beforehand: what the kernel allocates as it goes may not be there when it is
+// needed. Arrays are read without a call of the kernel: the sums of a key are in one, and its
 // number is looked up only where the last number at the key's guess is that of another key.
 MAP(numbers, BPF_MAP_TYPE_HASH, struct key, u32, SUMS);
 ALIGNED_ARRAY(totals, struct totals, SUMS);

@@ -67,12 +67,12 @@ pub struct Cost {
     pub ns: u64,
 }
 
-/// The only function of the kernel that programs call by its name (bpf/kernel.h), which kernels have
+/// The only function of the kernel that programs call by its name (bpf/kernel.h); kernels have it
 /// since 6.2.
 const CAST: &str = "bpf_rdonly_cast";
 /// Its call in compiled programs, with four letters in place of its number.
 const CALL_OF_CAST: [u8; 8] = *b"\x85\x20\0\0cast";
-/// What stands there for a kernel without the function, and is never reached: `r0 = r1`.
+/// An instruction that takes its place in a kernel without the function: `r0 = r1`, never reached.
 const NO_CAST: [u8; 8] = *b"\xbf\x10\0\0\0\0\0\0";
 
 impl Loaded {
