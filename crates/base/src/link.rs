@@ -1,6 +1,6 @@
 //! Capacity of links: payload bytes per second in one direction, after the line code and the
 //! headers of full frames. It is an upper bound: shorter frames, commands and acknowledgements take
-//! more.
+//! more. The tables of this file are the only place where a limit and its source stand.
 
 use std::fmt;
 
@@ -9,29 +9,225 @@ use crate::named;
 /// A link in the usual notation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LinkKind {
-    /// Signals at 1.0625 `GBd` for each Gb/s of its name with 8b/10b, from 16GFC on at as many bits
-    /// after 64b/66b or 256b/257b and forward error correction (FC-PI-2 to FC-PI-7); 10GFC alone is
-    /// that of Ethernet (10GFC: 10.51875 `GBd`, 64b/66b). A frame of 2,148 bytes has 2,112 of
-    /// payload, and 24 bytes of ordered sets come before the next (FC-FS).
-    FibreChannel { gigabits: f64 },
-    /// Named after the rate that remains after its line code (IEEE 802.3). A frame takes 38 bytes
-    /// besides its payload: preamble 8, header 14, check sequence 4, gap 12.
-    Ethernet { gigabits: f64, carries: Carried },
-    /// Named after its signalling: 8b/10b up to 10 Gb/s per lane, 64b/66b beyond (architecture
-    /// specification, volume 2). `gigabits` is over all lanes. A packet of 4,096 bytes has 26 of
-    /// headers and checks (volume 1).
-    InfiniBand { gigabits: f64, lanes: u32 },
-    /// 8b/10b up to 5 GT/s, 128b/130b from 8 GT/s (base specification, 4.2), and from 64 GT/s 236
-    /// of every 256 bytes of a flit. A completion of 4,096 bytes, the longest, has 20 of headers
-    /// and checks; devices that agree on 256 bytes lose 7 % more.
-    PciExpress { gigatransfers: f64, lanes: u32 },
-    /// 8b/10b; a frame of 8,192 bytes has 16 of its own (Serial ATA, data FIS).
-    Sata { gigabits: f64 },
-    /// 8b/10b up to 12 Gb/s per lane, 128b/150b at 22.5 Gb/s, which is sold as 24G. A frame of
-    /// 1,024 bytes has 36 of its own (SAS, SSP).
-    Sas { gigabits: f64, lanes: u32 },
+    /// Gb/s in the name: 2GFC, 16GFC.
+    FibreChannel {
+        gigabits: f64,
+    },
+    /// Named after the rate that remains after its line code.
+    Ethernet {
+        gigabits: f64,
+        carries: Carried,
+    },
+    /// Named after its signalling. `gigabits` is over all lanes.
+    InfiniBand {
+        gigabits: f64,
+        lanes: u32,
+    },
+    PciExpress {
+        gigatransfers: f64,
+        lanes: u32,
+    },
+    Sata {
+        gigabits: f64,
+    },
+    Sas {
+        gigabits: f64,
+        lanes: u32,
+    },
     /// Bits per second of which nothing else is known.
-    Plain { gigabits: f64 },
+    Plain {
+        gigabits: f64,
+    },
+}
+
+/// A kind of link: its generations, and the longest frame that they share.
+#[derive(Debug)]
+pub struct Family {
+    pub name: &'static str,
+    pub generations: &'static [Generation],
+    /// Payload of a full frame, and the bytes that the frame and the gap before the next one take.
+    pub payload: f64,
+    pub frame: f64,
+    /// Document and section that define the frame.
+    pub source: &'static str,
+}
+
+/// A speed at which a link runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Generation {
+    pub name: &'static str,
+    /// Gb/s in its name, GT/s of PCI Express; of one lane if the link may have several.
+    pub named: f64,
+    /// Gb/s on the wire.
+    pub signalled: f64,
+    pub code: Code,
+    /// Document and section that define signalling and line code.
+    pub source: &'static str,
+}
+
+/// A line code: how many bits of the wire are data.
+#[derive(Clone, Copy, Debug)]
+pub struct Code {
+    pub name: &'static str,
+    data: f64,
+    coded: f64,
+}
+
+impl Code {
+    const fn new(name: &'static str, data: f64, coded: f64) -> Self {
+        Self { name, data, coded }
+    }
+}
+
+const B8_10: Code = Code::new("8b/10b", 8.0, 10.0);
+const B64_66: Code = Code::new("64b/66b", 64.0, 66.0);
+const B128_130: Code = Code::new("128b/130b", 128.0, 130.0);
+const B128_150: Code = Code::new("128b/150b", 128.0, 150.0);
+/// Transcoding to 256b/257b, and forward error correction by 14 or 30 of the symbols.
+const RS_528: Code = Code::new("256b/257b, RS(528,514)", 256.0 * 514.0, 257.0 * 528.0);
+const RS_544: Code = Code::new("256b/257b, RS(544,514)", 256.0 * 514.0, 257.0 * 544.0);
+/// Bytes of a flit that are transaction layer packets.
+const FLIT: Code = Code::new("flit, 236 of 256 bytes", 236.0, 256.0);
+
+const fn of(
+    name: &'static str,
+    (named, signalled): (f64, f64),
+    code: Code,
+    source: &'static str,
+) -> Generation {
+    Generation { name, named, signalled, code, source }
+}
+
+/// A frame has start 4, header 24, payload 2,112, check 4 and end 4 bytes; six words of 4 bytes
+/// come before the next.
+pub const FIBRE_CHANNEL: Family = Family {
+    name: "Fibre Channel",
+    generations: &[
+        of("1GFC", (1.0, 1.0625), B8_10, "FC-PI"),
+        of("2GFC", (2.0, 2.125), B8_10, "FC-PI-2"),
+        of("4GFC", (4.0, 4.25), B8_10, "FC-PI-2"),
+        of("8GFC", (8.0, 8.5), B8_10, "FC-PI-4"),
+        of("10GFC", (10.0, 10.518_75), B64_66, "10GFC"),
+        of("16GFC", (16.0, 14.025), B64_66, "FC-PI-5"),
+        of("20GFC", (20.0, 21.0375), B64_66, "10GFC-2"),
+        of("32GFC", (32.0, 28.05), RS_528, "FC-PI-6"),
+        of("64GFC", (64.0, 57.8), RS_544, "FC-PI-7"),
+        of("128GFC", (128.0, 4.0 * 28.05), RS_528, "FC-PI-6P, four lanes"),
+    ],
+    payload: 2_112.0,
+    frame: 2_172.0,
+    source: "FC-FS-3, frame formats and primitive signals",
+};
+
+/// A packet has local route header 8, base transport header 12, payload 4,096, invariant check 4
+/// and variant check 2 bytes.
+pub const INFINIBAND: Family = Family {
+    name: "InfiniBand",
+    generations: &[
+        of("SDR", (2.5, 2.5), B8_10, "IBA volume 2, 5"),
+        of("DDR", (5.0, 5.0), B8_10, "IBA volume 2, 5"),
+        of("QDR", (10.0, 10.0), B8_10, "IBA volume 2, 5"),
+        of("FDR10", (10.3125, 10.3125), B64_66, "IBA volume 2, 5"),
+        of("FDR", (14.0, 14.0625), B64_66, "IBA volume 2, 5"),
+        of("EDR", (25.0, 25.781_25), B64_66, "IBA volume 2, 5"),
+        of("HDR", (50.0, 53.125), RS_544, "IBA volume 2, 5"),
+        of("NDR", (100.0, 106.25), RS_544, "IBA volume 2, 5"),
+    ],
+    payload: 4_096.0,
+    frame: 4_122.0,
+    source: "IBA volume 1, 7.7, 7.8 and 9.2",
+};
+
+/// A completion has framing and sequence number 4, header 12, payload 4,096 and check 4 bytes.
+/// Devices that agree on 256 bytes lose 7 % more.
+pub const PCI_EXPRESS: Family = Family {
+    name: "PCIe",
+    generations: &[
+        of("PCIe 1", (2.5, 2.5), B8_10, "PCIe base 6.0, 4.2.1"),
+        of("PCIe 2", (5.0, 5.0), B8_10, "PCIe base 6.0, 4.2.1"),
+        of("PCIe 3", (8.0, 8.0), B128_130, "PCIe base 6.0, 4.2.2"),
+        of("PCIe 4", (16.0, 16.0), B128_130, "PCIe base 6.0, 4.2.2"),
+        of("PCIe 5", (32.0, 32.0), B128_130, "PCIe base 6.0, 4.2.2"),
+    ],
+    payload: 4_096.0,
+    frame: 4_116.0,
+    source: "PCIe base 6.0, 2.2 and 3.6",
+};
+
+/// In flits a packet has no framing and no check of its own.
+pub const PCI_EXPRESS_FLIT: Family = Family {
+    name: "PCIe in flits",
+    generations: &[of("PCIe 6", (64.0, 64.0), FLIT, "PCIe base 6.0, 4.2.3")],
+    payload: 4_096.0,
+    frame: 4_108.0,
+    source: "PCIe base 6.0, 2.2",
+};
+
+/// A frame has start 4, header 4, payload 8,192, check 4 and end 4 bytes.
+pub const SATA: Family = Family {
+    name: "SATA",
+    generations: &[
+        of("SATA 1", (1.5, 1.5), B8_10, "Serial ATA 3, physical layer"),
+        of("SATA 2", (3.0, 3.0), B8_10, "Serial ATA 3, physical layer"),
+        of("SATA 3", (6.0, 6.0), B8_10, "Serial ATA 3, physical layer"),
+    ],
+    payload: 8_192.0,
+    frame: 8_208.0,
+    source: "Serial ATA 3, Data FIS",
+};
+
+/// A frame has start 4, header 24, payload 1,024, check 4 and end 4 bytes.
+pub const SAS: Family = Family {
+    name: "SAS",
+    generations: &[
+        of("SAS-1", (3.0, 3.0), B8_10, "SAS, physical layer"),
+        of("SAS-2", (6.0, 6.0), B8_10, "SAS-2, physical layer"),
+        of("SAS-3", (12.0, 12.0), B8_10, "SAS-3, physical layer"),
+        of("SAS-4", (24.0, 22.5), B128_150, "SAS-4, physical layer"),
+    ],
+    payload: 1_024.0,
+    frame: 1_060.0,
+    source: "SPL, SSP frame",
+};
+
+pub const FAMILIES: [&Family; 6] =
+    [&FIBRE_CHANNEL, &INFINIBAND, &PCI_EXPRESS, &PCI_EXPRESS_FLIT, &SATA, &SAS];
+
+/// Protocols over Ethernet, each with the document and section that define its headers.
+pub const PROTOCOLS: [(Protocol, &str); 7] = [
+    (Protocol::Tcp, "RFC 791, 3.1; RFC 9293, 3.1"),
+    (Protocol::Iscsi, "RFC 7143, 11.2"),
+    (Protocol::Nfs, "RFC 5531, 9; RFC 7530, 16"),
+    (Protocol::Smb, "MS-SMB2, 2.2"),
+    (Protocol::NvmeTcp, "NVMe TCP transport, C2HData PDU"),
+    (Protocol::Roce, "IBA volume 1, annex A17"),
+    (Protocol::Fcoe, "FC-BB-5, FCoE frame format"),
+];
+/// Document that defines the frame of Ethernet and the gap after it.
+pub const ETHERNET_SOURCE: &str = "IEEE 802.3, 3.1 and 4.4.2";
+
+impl Generation {
+    /// Returns the bytes per second that the line code leaves, of one lane.
+    pub fn bytes_per_s(&self) -> f64 {
+        self.signalled * 1e9 / 8.0 * self.code.data / self.code.coded
+    }
+
+    /// Whether a speed is this one, rounded as in the names of links.
+    fn is_of(&self, gigabits: f64) -> bool {
+        [self.named, self.signalled].iter().any(|own| (gigabits / own - 1.0).abs() < 0.01)
+    }
+}
+
+impl Family {
+    /// Returns the generation with this speed of a lane.
+    pub fn generation(&self, gigabits: f64) -> Option<&'static Generation> {
+        self.generations.iter().find(|generation| generation.is_of(gigabits))
+    }
+
+    /// Returns what remains in full frames.
+    pub fn frame_share(&self) -> f64 {
+        self.payload / self.frame
+    }
 }
 
 /// The protocol in Ethernet frames, and their payload.
@@ -55,11 +251,8 @@ named! {
     }
 }
 
-/// Megabytes per second for each Gb/s in the name of Fibre Channel, after the line code.
-const FIBRE_CHANNEL_MB: f64 = 106.25;
-/// The same for 10GFC, which has the line code of Ethernet.
-const FIBRE_CHANNEL_10_MB: f64 = 127.5;
-/// Bytes of an Ethernet frame, and around it, besides its payload.
+/// Bytes of an Ethernet frame, and around it, besides its payload: preamble 8, header 14, check
+/// sequence 4, gap 12.
 const ETHERNET_FRAME: f64 = 38.0;
 /// Largest frame of most networks, and the one that carries most.
 const JUMBO: u32 = 9_000;
@@ -100,54 +293,44 @@ impl LinkKind {
 
     /// Returns what full frames carry.
     pub fn bytes_per_s(self) -> f64 {
-        self.coded_bytes_per_s() * self.frame_share()
-    }
-
-    /// Returns the bytes that remain after the line code.
-    fn coded_bytes_per_s(self) -> f64 {
-        let (gigabits, payload) = match self {
-            Self::FibreChannel { gigabits } => {
-                let is_10 = (gigabits - 10.0).abs() < 0.1;
-                let each = if is_10 { FIBRE_CHANNEL_10_MB } else { FIBRE_CHANNEL_MB };
-                return gigabits * each * 1e6;
-            }
-            Self::Sata { gigabits } => (gigabits, 0.8),
-            Self::Ethernet { gigabits, .. } | Self::Plain { gigabits } => (gigabits, 1.0),
-            Self::InfiniBand { gigabits, lanes } => {
-                let coded = if gigabits / f64::from(lanes) <= 10.0 { 0.8 } else { 64.0 / 66.0 };
-                (infiniband_signalling(gigabits / f64::from(lanes)) * f64::from(lanes), coded)
-            }
-            Self::PciExpress { gigatransfers, lanes } => {
-                let coded = match gigatransfers {
-                    speed if speed <= 5.0 => 0.8,
-                    speed if speed < 64.0 => 128.0 / 130.0,
-                    _ => 236.0 / 256.0,
-                };
-                (gigatransfers * f64::from(lanes), coded)
-            }
-            Self::Sas { gigabits, lanes } if gigabits > 12.0 => {
-                (22.5 * f64::from(lanes), 128.0 / 150.0)
-            }
-            Self::Sas { gigabits, lanes } => (gigabits * f64::from(lanes), 0.8),
-        };
-        gigabits * 1e9 * payload / 8.0
-    }
-
-    /// Returns the share of full frames that is payload.
-    fn frame_share(self) -> f64 {
         match self {
-            Self::FibreChannel { .. } => 2_112.0 / 2_172.0,
-            Self::Ethernet { carries, .. } => {
-                let mtu = carries.mtu.unwrap_or(JUMBO);
-                let bare = || f64::from(mtu) / (f64::from(mtu) + ETHERNET_FRAME);
-                carries.protocol.map_or_else(bare, |protocol| protocol.share(mtu))
-            }
-            Self::InfiniBand { .. } => 4_096.0 / 4_122.0,
-            Self::PciExpress { .. } => 4_096.0 / 4_116.0,
-            Self::Sata { .. } => 8_192.0 / 8_208.0,
-            Self::Sas { .. } => 1_024.0 / 1_060.0,
-            Self::Plain { .. } => 1.0,
+            Self::Plain { gigabits } => gigabits * 1e9 / 8.0,
+            Self::Ethernet { gigabits, carries } => gigabits * 1e9 / 8.0 * carries.share(),
+            _ => self.coded(),
         }
+    }
+
+    /// Returns the family of the link and the speed of a lane; Ethernet has a formula.
+    fn family(self) -> Option<(&'static Family, f64, u32)> {
+        Some(match self {
+            Self::FibreChannel { gigabits } => (&FIBRE_CHANNEL, gigabits, 1),
+            Self::InfiniBand { gigabits, lanes } => {
+                (&INFINIBAND, gigabits / f64::from(lanes.max(1)), lanes)
+            }
+            Self::PciExpress { gigatransfers, lanes } if gigatransfers < 64.0 => {
+                (&PCI_EXPRESS, gigatransfers, lanes)
+            }
+            Self::PciExpress { gigatransfers, lanes } => (&PCI_EXPRESS_FLIT, gigatransfers, lanes),
+            Self::Sata { gigabits } => (&SATA, gigabits, 1),
+            Self::Sas { gigabits, lanes } => (&SAS, gigabits, lanes),
+            Self::Ethernet { .. } | Self::Plain { .. } => return None,
+        })
+    }
+
+    /// Whether a document defines a link of this speed.
+    pub fn is_defined(self) -> bool {
+        self.family().is_none_or(|(family, speed, _)| family.generation(speed).is_some())
+    }
+
+    /// Returns the payload of full frames after the line code. A speed that no document defines
+    /// counts in full, which is more than it can carry.
+    fn coded(self) -> f64 {
+        let Some((family, speed, lanes)) = self.family() else { return 0.0 };
+        let lane = match family.generation(speed) {
+            Some(generation) => generation.bytes_per_s() * family.frame_share(),
+            None => speed * 1e9 / 8.0,
+        };
+        lane * f64::from(lanes)
     }
 
     /// Returns the bits per second in its name, over all lanes. A figure in the wrong unit is
@@ -166,14 +349,12 @@ impl LinkKind {
     }
 }
 
-/// Returns the signalling rate of a lane from its rounded name: 14.0625 for 14 Gb/s, 25.78125 for
-/// 25 and so on.
-fn infiniband_signalling(gigabits: f64) -> f64 {
-    match gigabits {
-        lane if lane <= 10.0 => lane,
-        lane if lane < 11.0 => 10.312_5,
-        lane if lane < 20.0 => 14.062_5,
-        lane => lane * 66.0 / 64.0,
+impl Carried {
+    /// Returns the share of the wire that is data.
+    pub fn share(self) -> f64 {
+        let mtu = self.mtu.unwrap_or(JUMBO);
+        let bare = || f64::from(mtu) / (f64::from(mtu) + ETHERNET_FRAME);
+        self.protocol.map_or_else(bare, |protocol| protocol.share(mtu))
     }
 }
 
@@ -252,7 +433,7 @@ mod tests {
             (pcie(8.0), 3_919.3),
             (pcie(16.0), 7_838.6),
             (pcie(32.0), 15_677.3),
-            (pcie(64.0), 29_356.7),
+            (pcie(64.0), 29_413.8),
             (LinkKind::Sata { gigabits: 1.5 }, 149.7),
             (LinkKind::Sata { gigabits: 6.0 }, 598.8),
             (LinkKind::Sas { gigabits: 3.0, lanes: 1 }, 289.8),
@@ -263,6 +444,81 @@ mod tests {
         for (kind, expected) in cases {
             assert!((megabytes(kind) - expected).abs() < 0.06, "{kind}: {}", megabytes(kind));
         }
+    }
+
+    /// Megabytes a second of one lane in the documents, which round and leave out frames.
+    const PUBLISHED: [(&str, f64); 30] = [
+        ("1GFC", 100.0),
+        ("2GFC", 200.0),
+        ("4GFC", 400.0),
+        ("8GFC", 800.0),
+        ("10GFC", 1_200.0),
+        ("16GFC", 1_600.0),
+        ("20GFC", 2_400.0),
+        ("32GFC", 3_200.0),
+        ("64GFC", 6_400.0),
+        ("128GFC", 12_800.0),
+        ("SDR", 250.0),
+        ("DDR", 500.0),
+        ("QDR", 1_000.0),
+        ("FDR10", 1_250.0),
+        ("FDR", 1_704.5),
+        ("EDR", 3_125.0),
+        ("HDR", 6_250.0),
+        ("NDR", 12_500.0),
+        ("PCIe 1", 250.0),
+        ("PCIe 2", 500.0),
+        ("PCIe 3", 984.6),
+        ("PCIe 4", 1_969.2),
+        ("PCIe 5", 3_938.5),
+        ("PCIe 6", 7_375.0),
+        ("SATA 1", 150.0),
+        ("SATA 2", 300.0),
+        ("SATA 3", 600.0),
+        ("SAS-1", 300.0),
+        ("SAS-2", 600.0),
+        ("SAS-3", 1_200.0),
+    ];
+
+    #[test]
+    fn generations_are_those_of_their_documents() {
+        let all = || FAMILIES.into_iter().flat_map(|family| family.generations);
+        for (name, published) in PUBLISHED {
+            let generation = all().find(|generation| generation.name == name).unwrap();
+            let carries = generation.bytes_per_s() / 1e6;
+            let above = carries / published;
+            let is_rounded = name.ends_with("GFC");
+            let most = if is_rounded { 1.0626 } else { 1.0001 };
+            assert!((0.9999..=most).contains(&above), "{name}: {carries} of {published}");
+        }
+        for family in FAMILIES {
+            assert!(!family.source.is_empty() && (0.9..1.0).contains(&family.frame_share()));
+            for generation in family.generations {
+                assert!(!generation.source.is_empty(), "{}", generation.name);
+                assert_eq!(
+                    family.generation(generation.named).unwrap().name,
+                    generation.name,
+                    "speeds are told apart"
+                );
+            }
+        }
+        for protocol in Protocol::ALL {
+            assert!(
+                PROTOCOLS.iter().any(|(named, source)| named == protocol && !source.is_empty())
+            );
+        }
+    }
+
+    #[test]
+    fn speeds_that_no_document_defines_are_known_as_such() {
+        let defined = |kind: LinkKind| kind.is_defined();
+        assert!(defined(LinkKind::FibreChannel { gigabits: 16.0 }));
+        assert!(!defined(LinkKind::FibreChannel { gigabits: 3.0 }));
+        assert!(!defined(LinkKind::InfiniBand { gigabits: 70.0, lanes: 4 }));
+        assert!(!defined(LinkKind::Sas { gigabits: 10.0, lanes: 4 }));
+        assert!(defined(LinkKind::ethernet(12.5)), "what remains is its name");
+        let unknown = LinkKind::FibreChannel { gigabits: 256.0 };
+        assert!(unknown.bytes_per_s() >= 256e9 / 8.0, "never less than it can carry");
     }
 
     #[test]
