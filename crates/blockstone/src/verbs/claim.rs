@@ -10,12 +10,14 @@ mod report;
 mod rows;
 mod rules;
 mod stated;
+mod units;
+mod vocabulary;
 mod words;
 
 use anyhow::{Result, bail};
+use blockstone_base::Bytes;
 use blockstone_base::rule::listed;
 use blockstone_base::table::Rows as _;
-use blockstone_base::{Bytes, Nanos};
 use blockstone_report::render::json::schema::Document;
 use clap::{Args, FromArgMatches};
 
@@ -24,9 +26,10 @@ use crate::failure::Failure;
 use crate::finish::finish;
 use crate::verb::{Context, Verb};
 use args::ClaimArgs;
-use rows::{LinkRow, Summary};
-use stated::Claim;
-use words::{Quantity, Words};
+use rows::{LinkRow, RateRow, Summary};
+use stated::{Claim, Flow, Kind, Span};
+use units::Unit;
+use words::Words;
 
 pub const VERB: Verb = Verb {
     name: "claim",
@@ -39,7 +42,11 @@ pub const VERB: Verb = Verb {
         ("claim", 2),
         "A stated rate and its faults",
         Summary::COLUMNS,
-        &[&[("figures", Summary::COLUMNS), ("links", LinkRow::COLUMNS)]],
+        &[&[
+            ("figures", Summary::COLUMNS),
+            ("rates", RateRow::COLUMNS),
+            ("links", LinkRow::COLUMNS),
+        ]],
     )],
     ..Verb::PLAIN
 };
@@ -54,26 +61,34 @@ fn run(args: &ClaimArgs, context: &Context) -> Result<Exit> {
 fn stated(args: &ClaimArgs) -> Result<Claim> {
     let text = args.words.join(" ");
     let mut claim = if text.is_empty() { Claim::default() } else { grammar::parse(&text)? };
-    let bytes = |size: Option<Bytes>| size.map(|size| size.get() as f64);
     let rate = args.rate.as_deref().map(rate).transpose()?;
-    let time_s = args.time.map(Nanos::as_secs_f64);
+    let bytes = |size: Option<Bytes>| size.map(|size| Span::of(size.get() as f64));
+    let time_s = args.time.map(|time| Span::of(time.as_secs_f64()));
+    let flow = |span| Flow { of: Kind::default(), span, is_listed: false };
+    let is_stated = [!claim.rates.is_empty(), !claim.iops.is_empty()];
+    claim.rates.extend(rate.map(flow));
+    claim.iops.extend(args.iops.map(Span::of).map(flow));
+    let flows = [("--rate", is_stated[0], rate), ("--iops", is_stated[1], args.iops.map(Span::of))];
+    let mut stated: Vec<_> = flows.into_iter().collect();
     for (option, slot, value) in [
-        ("--rate", &mut claim.rate, rate),
-        ("--iops", &mut claim.iops, args.iops),
         ("--io-size", &mut claim.io_bytes, bytes(args.io_size)),
         ("--moved", &mut claim.moved_bytes, bytes(args.moved)),
         ("--time", &mut claim.time_s, time_s),
         ("--data", &mut claim.data_bytes, bytes(args.data)),
         ("--memory", &mut claim.memory_bytes, bytes(args.memory)),
     ] {
+        stated.push((option, slot.is_some(), value));
+        *slot = value.or(*slot);
+    }
+    for (option, is_stated, value) in stated {
         let Some(value) = value else { continue };
-        if value <= 0.0 {
+        if value.low <= 0.0 {
             bail!(Failure::new(
                 format!("use {option}: it must be greater than zero"),
                 "leave out what is not known"
             ));
         }
-        if slot.replace(value).is_some() {
+        if is_stated {
             bail!(Failure::new(format!("use {option}: the words state it already"), "say it once"));
         }
     }
@@ -86,6 +101,7 @@ fn stated(args: &ClaimArgs) -> Result<Claim> {
                 "2x2Gb FC, 10GbE, QDR InfiniBand, PCIe 4.0 x4, SATA 6Gb/s, 400MB/s"
             ));
         };
+        grammar::defined(&path)?;
         claim.links.push(path);
     }
     claim.direct |= args.direct;
@@ -93,11 +109,12 @@ fn stated(args: &ClaimArgs) -> Result<Claim> {
     Ok(claim)
 }
 
-fn rate(text: &str) -> Result<f64> {
+fn rate(text: &str) -> Result<Span> {
     let mut words = Words::of(text);
-    match (words.quantity(), words.peek()) {
-        (Some(Quantity::BytesPerS(rate)), None) => Ok(rate),
-        (Some(Quantity::BitsPerS(rate)), None) => Ok(rate / 8.0),
+    let found = words.quantity().filter(|_| words.peek().is_none());
+    match found.map(|found| (found.unit, found.span)) {
+        Some((Unit::BytesPerS, rate)) => Ok(rate),
+        Some((Unit::BitsPerS, rate)) => Ok(rate.times(1.0 / 8.0)),
         _ => bail!(Failure::new(
             format!("use --rate {text}: it is not a rate"),
             "a unit belongs to it, as in 2GB/s"

@@ -33,12 +33,16 @@ fn published_numbers_are_judged_as_their_readers_judged_them() {
         ("200k IOPS of 8K blocks over PCIe 3.0 x4, direct", "possible"),
         ("1.6 GB/s", "unknown"),
         ("180 s over GbE", "unknown"),
+        ("1gb/s over 1gb Ethernet", "wrong-unit"),
+        ("1000 MB/s, 512 MB in 2 s", "contradiction"),
+        ("2097152 writes of 4K in 283 s", "unknown"),
+        ("20,000 IOPS of 65 spindles", "doubtful"),
     ];
     for (text, expected) in cases {
         let ran = run(claim(&[text]).arg("--json"));
         let document = ran.json();
         assert_eq!(document["outcome"], expected, "{text}: {document:#}");
-        let wrong = matches!(expected, "memory" | "above-link" | "wrong-unit");
+        let wrong = matches!(expected, "memory" | "above-link" | "wrong-unit" | "contradiction");
         assert_eq!(ran.code, Some(if wrong { 3 } else { 0 }), "{text}");
     }
 }

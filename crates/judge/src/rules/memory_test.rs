@@ -33,7 +33,7 @@ pub const ABOUT: About = About {
                 10 MB were read, allowing for the tables that the window's edges cut; or of the \
                 bytes of tables that were made and flushed. Inconclusive on a loop device if \
                 nothing is known beneath it. In a claim: main memory can hold more than half of \
-                the data, and direct I/O was not stated.",
+                the data, and direct I/O was not stated; or the claim says that a cache answered.",
     cause: "The page cache, a hole in the file or a file system in memory served the reads, or \
             the page cache absorbed the writes.",
     next: "Measure a fully written file with direct I/O, on the storage itself; with --buffered, \

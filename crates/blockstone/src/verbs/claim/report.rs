@@ -1,13 +1,16 @@
 //! The report of `claim`.
 
-use crate::verbs::claim::stated::{Answer, Claim, RATE, RATIO};
+use crate::verbs::claim::stated::{
+    Answer, Claim, Compared, DISK_IOPS, DISK_MBPS, Disks, IOPS, RATE, RATIO, Span,
+};
 use blockstone_base::table::Rows as _;
 use blockstone_base::units::{format_ns, format_span, three_digits};
 use blockstone_base::verdict::Verdict;
 use blockstone_report::{Card, Headline, Report, Section, Tone};
 
 use super::earlier;
-use super::rows::{LinkRow, Summary};
+use super::rows::{LinkRow, RateRow, Summary};
+use super::units::Unit;
 
 const DAY_S: f64 = 86_400.0;
 const YEAR_S: f64 = 365.2425 * DAY_S;
@@ -16,14 +19,10 @@ pub fn report(claim: &Claim, answer: Answer, verdicts: Vec<Verdict>) -> Report {
     let figures = Summary::table("figures", "", [Summary::of(claim, answer)]).record();
     let links = claim.links.iter().map(|link| LinkRow { link: link.to_string() });
     let links = LinkRow::table("links", "Links", links);
-    let condemned_by: Vec<String> = verdicts
-        .iter()
-        .filter(|verdict| verdict.condemns())
-        .map(|verdict| verdict.rule.clone())
-        .collect();
+    let rates = RateRow::table("rates", "Rates as stated", RateRow::all(claim));
     let tone = match answer {
         Answer::Possible => Tone::Plain,
-        Answer::Unknown => Tone::Warning,
+        Answer::Doubtful | Answer::Unknown => Tone::Warning,
         _ => Tone::Bad,
     };
     Report {
@@ -31,8 +30,12 @@ pub fn report(claim: &Claim, answer: Answer, verdicts: Vec<Verdict>) -> Report {
         version: 2,
         headline: Headline { text: words(claim, answer), tone, ..Headline::default() },
         identity: vec![identity(claim)],
-        cards: cards(claim, &condemned_by),
-        sections: vec![Section::page("figures", "All figures").with([figures.clone(), links])],
+        cards: cards(claim, &verdicts),
+        sections: vec![Section::page("figures", "All figures").with([
+            figures.clone(),
+            rates,
+            links,
+        ])],
         verdicts,
         scalars: Some(figures),
         earlier: Some(earlier::keys),
@@ -41,7 +44,12 @@ pub fn report(claim: &Claim, answer: Answer, verdicts: Vec<Verdict>) -> Report {
 }
 
 fn words(claim: &Claim, answer: Answer) -> String {
-    let rate = claim.bytes_per_s().map(rate).unwrap_or_default();
+    let requests = || claim.requests_per_s().map(|iops| format!("{} IOPS", three_digits(iops)));
+    let rate = claim.bytes_per_s().map(rate);
+    let rate = match answer {
+        Answer::Memory => rate.or_else(requests).unwrap_or_else(|| "it".to_owned()),
+        _ => rate.unwrap_or_default(),
+    };
     match answer {
         Answer::Possible if rate.is_empty() => {
             "possible: nothing that is stated contradicts it".to_owned()
@@ -51,6 +59,10 @@ fn words(claim: &Claim, answer: Answer) -> String {
         Answer::AboveLink => format!("above the link: {rate} cannot have passed through it"),
         Answer::WrongUnit => format!("wrong unit: {rate} is likely a number of bits"),
         Answer::Contradiction => "contradiction: the numbers of the claim do not agree".to_owned(),
+        Answer::Doubtful => "doubtful: a disk alone does not do that".to_owned(),
+        Answer::Unknown if rate.is_empty() && claim.compared.is_some() => {
+            "unknown: no ratio is stated to compare with that of the values".to_owned()
+        }
         Answer::Unknown if rate.is_empty() && claim.requests_per_s().is_some() => {
             "unknown: the size of the requests is not stated".to_owned()
         }
@@ -63,30 +75,77 @@ fn words(claim: &Claim, answer: Answer) -> String {
 
 /// Describes the claim as it was understood.
 fn identity(claim: &Claim) -> String {
-    let amount = |bytes: f64| decimal(bytes, "B");
+    let amount = |bytes: Span| range(bytes, |bytes| decimal(bytes, "B"));
+    let count = |span: Span| range(span, three_digits);
+    let of = |of: String, rate: String| format!("{rate} {of}").trim_end().to_owned();
+    let rates = claim.rates.iter().map(|flow| of(flow.of.to_string(), range(flow.span, rate)));
+    let iops = claim.iops.iter();
+    let iops = iops.map(|flow| of(flow.of.to_string(), format!("{} IOPS", count(flow.span))));
+    let per = [(claim.per_disk, "a disk"), (claim.per_link, "a link")];
+    let per = per.into_iter().filter(|(is_per, _)| *is_per).map(|(_, per)| per.to_owned());
     let parts = [
-        claim.rate.map(rate),
-        claim.iops.map(|iops| format!("{} IOPS", three_digits(iops))),
-        claim.requests.map(|count| format!("{} requests", three_digits(count))),
+        claim.compared.as_ref().and_then(compared),
+        claim.requests.map(|requests| format!("{} requests", count(requests))),
         claim.io_bytes.map(|bytes| format!("requests of {}", amount(bytes))),
-        claim.disks.map(|count| format!("{} disks", three_digits(count))),
-        claim.in_flight.map(|count| format!("{} in flight", three_digits(count))),
-        claim.latency_s.map(|seconds| format!("latency {}", format_ns(seconds * 1e9))),
+        claim.disks.map(disks),
+        claim.in_flight.map(|depth| format!("{} in flight", count(depth))),
+        claim.latency_s.map(|s| format!("latency {}", range(s, |s| format_ns(s * 1e9)))),
         claim.moved_bytes.map(|bytes| format!("{} moved", amount(bytes))),
-        claim.time_s.map(|seconds| format!("in {}", format_span((seconds * 1e9) as u64))),
+        claim.time_s.map(|s| format!("in {}", range(s, |s| format_span((s * 1e9) as u64)))),
         (!claim.links.is_empty()).then(|| format!("over {}", claim.link())),
+        claim.carries.protocol.filter(|_| claim.links.is_empty()).map(|it| it.name().to_owned()),
         claim.data_bytes.map(|bytes| format!("{} of data", amount(bytes))),
         claim.memory_bytes.map(|bytes| format!("{} of memory", amount(bytes))),
         claim.direct.then(|| "direct I/O".to_owned()),
+        claim.cached.then(|| "cached".to_owned()),
+        (!claim.mentioned.is_empty()).then(|| format!("not used: {}", claim.mentioned.join(", "))),
     ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+    let parts = rates.chain(iops).chain(per).chain(parts.into_iter().flatten());
+    parts.collect::<Vec<_>>().join(" · ")
 }
 
-fn cards(claim: &Claim, condemned_by: &[String]) -> Vec<Card> {
+/// Describes the values that are compared, and what is said of them.
+fn compared(compared: &Compared) -> Option<String> {
+    let text = |span: Span| {
+        range(span, |value| match compared.unit {
+            Unit::Bytes => decimal(value, "B"),
+            Unit::Bits => decimal(value, "bit"),
+            Unit::BytesPerS => rate(value),
+            Unit::BitsPerS => decimal(value, "bit/s"),
+            Unit::Iops => format!("{} IOPS", three_digits(value)),
+            Unit::Seconds => format_ns(value * 1e9),
+            Unit::Count | Unit::Percent | Unit::Times => three_digits(value),
+        })
+    };
+    let (first, second) = compared.values?;
+    let values = format!("{} against {}", text(first), text(second));
+    let stated = compared.stated.iter().map(ToString::to_string);
+    Some([values].into_iter().chain(stated).collect::<Vec<_>>().join(", "))
+}
+
+fn disks(disks: Disks) -> String {
+    let rpm = disks.rpm.map(|rpm| format!(" of {} rpm", three_digits(rpm))).unwrap_or_default();
+    format!("{} disks{rpm}", three_digits(disks.count))
+}
+
+/// Formats a value, a range or a bound.
+fn range(span: Span, format: impl Fn(f64) -> String) -> String {
+    if span.low == span.high {
+        format(span.low)
+    } else if span.high.is_infinite() {
+        format!("at least {}", format(span.low))
+    } else if span.low == 0.0 {
+        format!("at most {}", format(span.high))
+    } else {
+        format!("{} to {}", format(span.low), format(span.high))
+    }
+}
+
+fn cards(claim: &Claim, verdicts: &[Verdict]) -> Vec<Card> {
     let (stated, link) = (claim.bytes_per_s(), claim.link_bytes_per_s());
     let mut cards = Vec::new();
     cards.extend(stated.map(|rate| Card {
-        condemned_by: condemned_by.to_vec(),
+        condemned_by: condemning(verdicts, RATE),
         ..Card::exact(RATE, "rate", rate / 1e6, "MB/s").source(origin(claim))
     }));
     cards.extend(link.map(|link| {
@@ -97,8 +156,9 @@ fn cards(claim: &Claim, condemned_by: &[String]) -> Vec<Card> {
             .zip(link)
             .map(|(rate, link)| Card::exact("link_share", "rate ÷ link", rate / link * 100.0, "%")),
     );
-    let size = claim.moved().or(claim.data_bytes);
-    cards.extend(size.zip(stated).filter(|_| claim.time_s.is_none()).map(|(bytes, rate)| {
+    let size = claim.moved().or(claim.data_bytes).map(Span::least);
+    let time_s = claim.time_s.map(Span::value);
+    cards.extend(size.zip(stated).filter(|_| time_s.is_none()).map(|(bytes, rate)| {
         let source = format!("{} at the stated rate", decimal(bytes, "B"));
         Card::exact("time_s", "time", bytes / rate, "s").source(source)
     }));
@@ -106,24 +166,13 @@ fn cards(claim: &Claim, condemned_by: &[String]) -> Vec<Card> {
         let source = format!("{} over the link", decimal(bytes, "B"));
         Card::exact("link_time_s", "time at least", bytes / link, "s").source(source)
     }));
-    cards.extend(claim.time_s.zip(link).map(|(seconds, link)| {
+    cards.extend(time_s.zip(link).map(|(seconds, link)| {
         let source = format!("over the link in {}", format_span((seconds * 1e9) as u64));
         Card::exact("link_gb", "bytes at most", seconds * link / 1e9, "GB").source(source)
     }));
-    cards.extend(counted(claim, condemned_by));
-    cards.extend(claim.latency_of_rate_s().map(|seconds| {
-        let source = match claim.in_flight {
-            Some(count) => format!("{} in flight ÷ IOPS", three_digits(count)),
-            None => "1 ÷ IOPS: a latency only with one request in flight".to_owned(),
-        };
-        let card = if seconds < 1e-3 {
-            Card::exact("latency_us", "latency", seconds * 1e6, "µs")
-        } else {
-            Card::exact("latency_ms", "latency", seconds * 1e3, "ms")
-        };
-        card.source(source)
-    }));
-    let long = stated.filter(|_| claim.time_s.is_some_and(|seconds| seconds >= DAY_S));
+    cards.extend(counted(claim, verdicts));
+    cards.extend(claim.latency_of_rate_s().map(|seconds| latency(claim, seconds.value())));
+    let long = stated.filter(|_| time_s.is_some_and(|seconds| seconds >= DAY_S));
     cards.extend(long.map(|rate| {
         Card::exact("year_tb", "in a year", rate * YEAR_S / 1e12, "TB").source("at this rate")
     }));
@@ -134,44 +183,67 @@ fn cards(claim: &Claim, condemned_by: &[String]) -> Vec<Card> {
     cards
 }
 
+fn latency(claim: &Claim, seconds: f64) -> Card {
+    let source = match claim.in_flight {
+        Some(count) => format!("{} in flight ÷ IOPS", three_digits(count.value())),
+        None => "1 ÷ IOPS: a latency only with one request in flight".to_owned(),
+    };
+    let card = if seconds < 1e-3 {
+        Card::exact("latency_us", "latency", seconds * 1e6, "µs")
+    } else {
+        Card::exact("latency_ms", "latency", seconds * 1e3, "ms")
+    };
+    card.source(source)
+}
+
 /// Returns what follows from numbers of requests and disks, and from values that are compared.
-fn counted(claim: &Claim, condemned_by: &[String]) -> Vec<Card> {
+fn counted(claim: &Claim, verdicts: &[Verdict]) -> Vec<Card> {
     let mut cards = Vec::new();
     let requests = claim.requests_per_s();
-    if claim.iops.is_none() {
-        cards.extend(
-            requests.map(|rate| {
-                Card::exact("iops", "requests", rate, "IOPS").source("requests ÷ time")
-            }),
-        );
+    let source = match (claim.iops.is_empty(), claim.requests.is_some()) {
+        (false, _) => "stated",
+        (true, true) => "requests ÷ time",
+        (true, false) => "rate ÷ size of a request",
+    };
+    cards.extend(requests.map(|rate| Card::exact(IOPS, "requests", rate, "IOPS").source(source)));
+    if let Some(disks) = claim.disks {
+        let source = format!("each of {}", self::disks(disks));
+        cards.extend(requests.map(|rate| {
+            Card::exact(DISK_IOPS, "a disk", rate / disks.count, "IOPS").source(source.clone())
+        }));
+        cards.extend(claim.bytes_per_s().map(|rate| {
+            Card::exact(DISK_MBPS, "a disk", rate / disks.count / 1e6, "MB/s").source(source)
+        }));
     }
-    cards.extend(claim.disks.zip(requests).map(|(disks, rate)| {
-        let source = format!("each of {} disks", three_digits(disks));
-        Card::exact("disk_iops", "a disk", rate / disks, "IOPS").source(source)
+    let ratio = claim.compared.as_ref().and_then(Compared::ratio);
+    cards.extend(ratio.map(|ratio| match ratio {
+        ..1.0 => Card::exact(RATIO, "first ÷ second", ratio * 100.0, "%"),
+        _ => Card::exact(RATIO, "first ÷ second", ratio, "times"),
     }));
-    cards.extend(claim.disks.zip(claim.bytes_per_s()).map(|(disks, rate)| {
-        let source = format!("each of {} disks", three_digits(disks));
-        Card::exact("disk_mbps", "a disk", rate / disks / 1e6, "MB/s").source(source)
-    }));
-    cards.extend(claim.compared.map(|compared| {
-        let condemned = condemned_by.iter().filter(|rule| *rule == "contradiction").cloned();
-        Card {
-            condemned_by: condemned.collect(),
-            ..Card::exact(RATIO, "first ÷ second", compared.ratio(), "times")
-        }
-    }));
+    for card in &mut cards {
+        card.condemned_by = condemning(verdicts, &card.name);
+    }
     cards
 }
 
-/// Names the source of the rate.
-fn origin(claim: &Claim) -> &'static str {
-    if claim.rate.is_some() {
-        "stated"
-    } else if claim.requested_bytes_per_s().is_some() {
-        "requests a second × their size"
+/// Returns the rules that condemn a figure.
+fn condemning(verdicts: &[Verdict], name: &str) -> Vec<String> {
+    let condemns =
+        |verdict: &&Verdict| verdict.condemns() && verdict.concerns.iter().any(|it| it == name);
+    verdicts.iter().filter(condemns).map(|verdict| verdict.rule.clone()).collect()
+}
+
+/// Names the source of the rate, and the rest of a range.
+fn origin(claim: &Claim) -> String {
+    let (source, span) = if !claim.rates.is_empty() {
+        ("stated", None)
+    } else if let Some(requested) = claim.requested_bytes_per_s() {
+        ("requests a second × their size", Some(requested))
     } else {
-        "bytes ÷ time"
-    }
+        ("bytes ÷ time", claim.moved_bytes_per_s())
+    };
+    let most = span.filter(|span| span.high.is_finite() && span.high > span.least());
+    most.map_or(source.to_owned(), |span| format!("{source}; at most {}", rate(span.high)))
 }
 
 fn rate(bytes_per_s: f64) -> String {

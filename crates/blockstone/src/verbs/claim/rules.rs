@@ -1,5 +1,6 @@
 //! The rules for a claim, and the answer derived from their verdicts.
 
+mod above_disk;
 mod above_link;
 mod contradiction;
 mod memory_test;
@@ -13,7 +14,7 @@ use blockstone_base::verdict::{Outcome, Verdict};
 use super::stated::{Answer, Claim};
 
 pub const ALL: &[RuleOf<Claim>] =
-    &[memory_test::RULE, above_link::RULE, wrong_unit::RULE, contradiction::RULE];
+    &[memory_test::RULE, above_link::RULE, wrong_unit::RULE, contradiction::RULE, above_disk::RULE];
 
 impl Judged for Claim {
     const VERB: &'static str = "claim";
@@ -32,6 +33,8 @@ pub fn answer(claim: &Claim) -> (Answer, Vec<Verdict>) {
         Answer::AboveLink
     } else if failed("contradiction") {
         Answer::Contradiction
+    } else if failed("above-disk") {
+        Answer::Doubtful
     } else if verdicts.iter().any(|it| it.outcome == Outcome::Pass) {
         Answer::Possible
     } else {

@@ -1,57 +1,85 @@
-//! Words of a claim, and the quantities they form: `2 GB/s`, `512MB`, `180 s`, `200k IOPS`, `85 %`.
+//! Words of a claim, and the quantities they form: `2 GB/s`, `512MB`, `180 s`, `200k IOPS`, `85 %`,
+//! `5-10 gig`.
+
+mod split;
+
+use std::rc::Rc;
+
+use super::stated::Span;
+use super::units::{self, Unit};
 
 /// A number with its unit, in bytes, bits and seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Quantity {
-    Count(f64),
-    Bytes(f64),
-    Bits(f64),
-    BytesPerS(f64),
-    BitsPerS(f64),
-    Iops(f64),
-    Seconds(f64),
-    Percent(f64),
-    /// A ratio in one word that a sign ends: `18x:`.
-    Times(f64),
+pub struct Quantity {
+    pub unit: Unit,
+    pub span: Span,
 }
 
 /// A reading position in the words of a claim.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Words<'a> {
-    all: Vec<&'a str>,
+    all: Rc<[&'a str]>,
     at: usize,
+    /// Position of a word that was read before its turn.
+    skipped: Option<usize>,
     /// Position at which the last quantity began.
     quantity_at: usize,
 }
 
-const TIMES: [char; 2] = ['x', '×'];
-/// Units after a number of requests per second.
-const REQUESTS: &[&str] = &["iops", "io/s", "ios/s", "reads/s", "writes/s", "requests/s"];
-/// Seconds in an average month and year of the Gregorian calendar.
-const MONTH_S: f64 = 2_629_746.0;
-const YEAR_S: f64 = 12.0 * MONTH_S;
+pub const TIMES: &[&str] = &["x", "×"];
+/// Words between a number and `IOPS` at most.
+const DISTANCE_MAX: usize = 6;
+const AT_LEAST: &[&str] = &[">", "≥", ">=", "exceeding", "exceeds"];
+const AT_MOST: &[&str] = &["<", "≤", "<=", "under", "below"];
+/// Words between a number and `IOPS`: `1M random read IOPS`.
+const KINDS: &[&str] = &[
+    "random",
+    "rand",
+    "sequential",
+    "seq",
+    "read",
+    "write",
+    "read/write",
+    "mixed",
+    "raw",
+    "sustained",
+    "peak",
+    "total",
+    "aggregate",
+    "single-sector",
+];
+const SCALES: [(&[&str], f64); 3] =
+    [(&["thousand"], 1e3), (&["million", "mil", "mio"], 1e6), (&["billion"], 1e9)];
+const SMALL_NUMBERS: [&str; 12] = [
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+    "twelve",
+];
 
 impl<'a> Words<'a> {
-    /// Splits into words without surrounding punctuation; `2x2Gb` becomes `2 x 2Gb`, but `18x:`
-    /// is a ratio, whatever follows.
+    /// Splits into words without punctuation; `2x2Gb` becomes `2 x 2Gb`, `902MiB/10001msec`
+    /// `902MiB / 10001msec`, but `18x:` is a ratio, whatever follows.
     pub fn of(text: &'a str) -> Self {
-        let words = text.split_whitespace().flat_map(|word| {
-            let bare = word.trim_matches([',', ';', ':', '(', ')', '"', '\'']);
-            let ends = word.ends_with([',', ';', ':', ')']) && bare.ends_with(TIMES);
-            let bare = bare.trim_end_matches('.');
-            if ends { vec![bare] } else { split_times(bare) }
-        });
-        Self { all: words.filter(|word| !word.is_empty()).collect(), at: 0, quantity_at: 0 }
+        Self { all: split::words(text).into(), ..Self::default() }
     }
 
     pub fn peek(&self) -> Option<&'a str> {
-        self.all.get(self.at).copied()
+        self.all.get(self.here()).copied()
     }
 
     pub fn next(&mut self) -> Option<&'a str> {
         let word = self.peek()?;
-        self.at += 1;
+        self.at = self.here() + 1;
         Some(word)
+    }
+
+    /// Returns the position of the next word.
+    fn here(&self) -> usize {
+        self.at + usize::from(self.skipped == Some(self.at))
+    }
+
+    /// Returns the word that many before the last one.
+    pub fn last_but(&self, count: usize) -> &'a str {
+        self.before(self.at.saturating_sub(count))
     }
 
     /// Returns the word before the next one.
@@ -65,7 +93,8 @@ impl<'a> Words<'a> {
     }
 
     fn before(&self, at: usize) -> &'a str {
-        at.checked_sub(1).map_or("", |before| self.all[before])
+        let before = at.checked_sub(1 + usize::from(at > 0 && self.skipped == Some(at - 1)));
+        before.and_then(|before| self.all.get(before)).copied().unwrap_or_default()
     }
 
     /// Whether the next word is one of these, ignoring case.
@@ -75,65 +104,219 @@ impl<'a> Words<'a> {
 
     pub fn take_if(&mut self, any: &[&str]) -> bool {
         let found = self.is_next(any);
-        self.at += usize::from(found);
+        if found {
+            self.next();
+        }
         found
+    }
+
+    /// Whether `and` stands before the last quantity, also before `up to`.
+    pub fn are_listed(&self) -> bool {
+        let before = self.all[..self.quantity_at.min(self.all.len())].iter().rev();
+        let mut before = before.filter(|word| !is_one(word, &["up", "to", "a", "of", "about"]));
+        before.next().is_some_and(|word| is_one(word, &["and", "&", "plus", "or"]))
     }
 
     /// Returns what `read` makes of the next words; consumes nothing if that is `None`.
     pub fn attempt<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
-        let before = self.at;
+        let before = (self.at, self.skipped);
         let value = read(self);
         if value.is_none() {
-            self.at = before;
+            (self.at, self.skipped) = before;
         }
         value
     }
 
-    /// Reads a number of equal things: `2 x`.
+    /// Takes all these words, one after the other.
+    pub fn take_all(&mut self, all: &[&str]) -> bool {
+        self.attempt(|words| all.iter().all(|one| words.take_if(&[one])).then_some(())).is_some()
+    }
+
+    /// Reads a number of equal things: `2 x`, `dual`, `two`.
     pub fn times(&mut self) -> Option<u32> {
         self.attempt(|words| {
             let count = words.next()?.parse().ok().filter(|&count| count > 0)?;
-            words.take_if(&["x", "×"]).then_some(count)
+            words.take_if(TIMES).then_some(count)
         })
     }
 
-    /// Reads a number with its unit, which may be the next word: `2 GB/s`, `40 TB a week`.
+    /// Reads a number that is written as a word: `two`, `dual`.
+    pub fn small_number(&mut self) -> Option<u32> {
+        self.attempt(|words| {
+            let word = words.next()?;
+            if is_one(word, &["dual", "dual-port"]) {
+                return Some(2);
+            }
+            if is_one(word, &["quad", "quad-port"]) {
+                return Some(4);
+            }
+            let at = SMALL_NUMBERS.iter().position(|name| name.eq_ignore_ascii_case(word))?;
+            Some(at as u32 + 1)
+        })
+    }
+
+    /// Reads a number or a range with its unit, which may be the next word: `2 GB/s`, `5-10 gig`,
+    /// `> 1 GB/s`, `40 TB a week`.
     pub fn quantity(&mut self) -> Option<Quantity> {
         self.attempt(|words| {
             words.quantity_at = words.at;
-            let word = words.next()?;
-            let (number, suffix) = number(word)?;
-            if let Some(scale) = thousands(suffix)
-                && words.take_if(REQUESTS)
-            {
-                return Some(Quantity::Iops(number * scale));
+            let at_least = words.take_if(AT_LEAST) || words.take_all(&["more", "than"]);
+            let at_least = at_least || words.take_all(&["at", "least"]);
+            let at_most = !at_least
+                && (words.take_if(AT_MOST)
+                    || words.take_all(&["less", "than"])
+                    || words.take_all(&["at", "most"]));
+            if words.take_if(&["sub-millisecond", "submillisecond", "sub-ms"]) {
+                return Some(Quantity { unit: Unit::Seconds, span: Span::of(1e-3).or_less() });
             }
-            if matches!(suffix, "x" | "×")
-                && word.trim_end_matches(TIMES).ends_with(|c: char| c.is_ascii_digit())
-            {
-                return Some(Quantity::Times(number));
+            let mut found = words.range().or_else(|| words.single())?;
+            if at_least || (found.unit != Unit::Count && words.take_if(&["+"])) {
+                found.span = found.span.or_more();
             }
-            if !suffix.is_empty() {
-                return Some(words.by_time(in_unit(number, suffix)?));
+            if at_most {
+                found.span = found.span.or_less();
             }
-            let unit = words.attempt(|words| in_unit(number, words.next()?));
-            Some(unit.map_or(Quantity::Count(number), |quantity| words.by_time(quantity)))
+            Some(found)
         })
+    }
+
+    /// Reads `5 - 10 gig`, `400 to 800 MB/s`, `1462MiB/s - 1462MiB/s`.
+    fn range(&mut self) -> Option<Quantity> {
+        self.attempt(|words| {
+            let (low, rest) = units::number(words.next()?)?;
+            if !words.take_if(&["-"]) && !(rest.is_empty() && words.take_if(&["to"])) {
+                return None;
+            }
+            let (second, _) = words.peek().and_then(units::number)?;
+            let high = words.single()?;
+            let scale = match units::of(rest) {
+                _ if rest.is_empty() => high.span.low / second.low,
+                _ if high.unit == Unit::Iops => units::thousands(rest)?,
+                Some((unit, scale)) if unit == high.unit => scale,
+                _ => return None,
+            };
+            let span = low.times(scale).to(high.span)?;
+            Some(Quantity { unit: high.unit, span })
+        })
+    }
+
+    /// Reads two rates, of reads and of writes: `7,450/6,900 MB/s`, `1M/800K IOPS`.
+    pub fn pair(&mut self) -> Option<(Quantity, Quantity)> {
+        self.attempt(|words| {
+            words.quantity_at = words.at;
+            let (first, suffix) = units::number(words.next()?)?;
+            words.take_if(&["/"]).then_some(())?;
+            let (second, _) = words.peek().and_then(units::number)?;
+            let found = words.single()?;
+            let scale = match (suffix, found.unit) {
+                ("", Unit::BytesPerS | Unit::Iops) => found.span.low / second.low,
+                (suffix, Unit::Iops) => units::thousands(suffix)?,
+                _ => return None,
+            };
+            Some((Quantity { unit: found.unit, span: first.times(scale) }, found))
+        })
+    }
+
+    fn single(&mut self) -> Option<Quantity> {
+        self.attempt(|words| {
+            let word = words.next()?;
+            if let Some(seconds) = units::clock_time(word) {
+                return Some(Quantity { unit: Unit::Seconds, span: Span::of(seconds) });
+            }
+            // `one million`, `a million`.
+            let is_one_of = is_one(word, &["a", "one"])
+                && words.peek().is_some_and(|next| SCALES.iter().any(|it| is_one(next, it.0)));
+            let (number, suffix) =
+                if is_one_of { (Span::of(1.0), "") } else { units::number(word)? };
+            let make = |unit, scale: f64| Some(Quantity { unit, span: number.times(scale) });
+            let mut more = words.take_if(&["+"]);
+            // `262144+0 records`: the second number is of those that were not full.
+            if more && suffix.is_empty() && words.peek().is_some_and(|it| it.parse::<u64>().is_ok())
+            {
+                words.next();
+                more = false;
+            }
+            let spelled = SCALES.iter().find(|(names, _)| words.take_if(names)).map(|it| it.1);
+            let scale = units::thousands(suffix).map(|scale| scale * spelled.unwrap_or(1.0));
+            if let Some(scale) = scale
+                && (words.take_if(units::REQUESTS_A_SECOND) || words.take_distant_iops(suffix))
+            {
+                return make(Unit::Iops, scale).map(|it| it.or_more_if(more));
+            }
+            if let Some(spelled) = spelled {
+                return make(Unit::Count, spelled).map(|it| it.or_more_if(more));
+            }
+            if is_one(suffix, TIMES) {
+                return make(Unit::Times, 1.0);
+            }
+            let found = if suffix.is_empty() {
+                words.attempt(|words| units::of(words.next()?))
+            } else {
+                Some(units::of(suffix)?)
+            };
+            let Some((unit, scale)) = found else {
+                if more {
+                    return None;
+                }
+                return make(Unit::Count, 1.0);
+            };
+            let found = words.by_time(make(unit, scale)?.or_more_if(more));
+            Some(words.longer(found))
+        })
+    }
+
+    /// Takes `IOPS` after words for the kind of requests, which stay: `1M 4K random read IOPS`. `4K
+    /// random read IOPS` is a size.
+    fn take_distant_iops(&mut self, suffix: &str) -> bool {
+        let is_k = is_one(suffix, &["k"]);
+        let own = self.before(self.at).trim_end_matches(['k', 'K']);
+        let may_be_size = is_k && own.parse().is_ok_and(|count: u32| count.is_power_of_two());
+        let word = |at: usize| self.all.get(at).copied().unwrap_or_default();
+        let (mut at, mut kinds) = (self.here(), 0);
+        let last = at + DISTANCE_MAX;
+        while at < last {
+            let is_kind = is_one(word(at), KINDS);
+            let size_of_two = || units::is_small_size(&format!("{}{}", word(at), word(at + 1)));
+            let taken = match is_kind {
+                true => 1,
+                false if is_k => 0,
+                false if units::is_small_size(word(at)) => 1,
+                false => 2 * usize::from(size_of_two()),
+            };
+            if taken == 0 {
+                break;
+            }
+            kinds += usize::from(is_kind);
+            at += taken;
+        }
+        let found = is_one(word(at), units::REQUESTS_A_SECOND) && kinds > 0 && !may_be_size;
+        if found {
+            self.skipped = Some(at);
+        }
+        found
+    }
+
+    /// Adds the rest of a time in two units: `2 min 30 s`.
+    fn longer(&mut self, found: Quantity) -> Quantity {
+        if found.unit != Unit::Seconds || found.span.low < 60.0 {
+            return found;
+        }
+        let rest = self.attempt(|words| {
+            let (number, suffix) = units::number(words.next()?)?;
+            let suffix = if suffix.is_empty() { words.next()? } else { suffix };
+            let (unit, scale) = units::of(suffix)?;
+            let smaller = unit == Unit::Seconds && (scale == 1.0 || scale == 60.0);
+            (smaller && number.high < 60.0).then(|| number.times(scale))
+        });
+        rest.map_or(found, |rest| Quantity { span: found.span.plus(rest), ..found })
     }
 
     /// Reads a span of time given by name only: `a week`, `per day`.
     pub fn named_time(&mut self) -> Option<f64> {
         self.attempt(|words| {
             words.take_if(&["a", "an", "per", "each", "every", "one"]).then_some(())?;
-            seconds(words.next()?)
+            units::seconds(words.next()?)
         })
-    }
-
-    /// Returns the digits after the point of the number with which the last quantity began.
-    pub fn decimals(&self) -> usize {
-        let word = self.all.get(self.quantity_at).copied().unwrap_or_default();
-        let digits = word.trim_end_matches(|c: char| !c.is_ascii_digit());
-        digits.split_once('.').map_or(0, |(_, decimals)| decimals.len())
     }
 
     /// Whether the words after a number are such as `concurrent readers` or `in flight`.
@@ -142,144 +325,42 @@ impl<'a> Words<'a> {
             if words.take_if(&["in"]) {
                 return words.take_if(&["flight"]).then_some(());
             }
-            words.take_if(&["concurrent", "parallel"]);
+            if words.take_if(&["outstanding"]) {
+                words.take_if(&["io", "i/o", "ios", "i/os", "requests"]);
+                return Some(());
+            }
+            words.take_if(&["concurrent", "parallel", "simultaneous"]);
             words.take_if(who).then_some(())
         });
         found.is_some()
     }
 
-    /// Reads `depth 4` or `QD 4`: requests in flight.
-    pub fn depth(&mut self) -> Option<f64> {
-        self.attempt(|words| {
-            words.take_if(&["depth", "qd"]).then_some(())?;
-            words.take_if(&["of"]);
-            match words.quantity()? {
-                Quantity::Count(depth) => Some(depth),
-                _ => None,
-            }
-        })
-    }
-
     /// Turns bytes or bits `per second` or `a second` into a rate.
     fn by_time(&mut self, quantity: Quantity) -> Quantity {
-        let rate = match quantity {
-            Quantity::Bytes(bytes) => Quantity::BytesPerS(bytes),
-            Quantity::Bits(bits) => Quantity::BitsPerS(bits),
+        let unit = match quantity.unit {
+            Unit::Bytes => Unit::BytesPerS,
+            Unit::Bits => Unit::BitsPerS,
             _ => return quantity,
         };
+        if self.a_second() { Quantity { unit, ..quantity } } else { quantity }
+    }
+
+    /// Takes `per second` or `a second`.
+    pub fn a_second(&mut self) -> bool {
         let second =
             |words: &mut Self| words.named_time().filter(|seconds| (0.5..1.5).contains(seconds));
-        self.attempt(second).map_or(quantity, |_| rate)
+        self.attempt(second).is_some()
+    }
+}
+
+impl Quantity {
+    fn or_more_if(self, more: bool) -> Self {
+        if more { Self { span: self.span.or_more(), ..self } } else { self }
     }
 }
 
 pub fn is_one(word: &str, any: &[&str]) -> bool {
     any.iter().any(|it| it.eq_ignore_ascii_case(word))
-}
-
-/// Splits `2x2Gb` into its parts; leaves every other word as it is.
-fn split_times(word: &str) -> Vec<&str> {
-    let digits = word.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.len());
-    let (count, rest) = word.split_at(digits);
-    let sign = rest.chars().next().filter(|c| TIMES.contains(c));
-    let Some(sign) = sign.filter(|_| !count.is_empty()) else { return vec![word] };
-    let (sign, rest) = rest.split_at(sign.len_utf8());
-    let goes_on = rest.is_empty() || rest.starts_with(|c: char| c.is_ascii_digit());
-    if goes_on {
-        [count, sign, rest].into_iter().filter(|p| !p.is_empty()).collect()
-    } else {
-        vec![word]
-    }
-}
-
-/// Returns a number, with commas between thousands, and the text that follows it.
-pub fn number(word: &str) -> Option<(f64, &str)> {
-    let end = word.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ','));
-    let (digits, rest) = word.split_at(end.unwrap_or(word.len()));
-    let value: f64 = digits.replace(',', "").parse().ok()?;
-    (value.is_finite() && value > 0.0).then_some((value, rest))
-}
-
-fn thousands(suffix: &str) -> Option<f64> {
-    match suffix {
-        "" => Some(1.0),
-        "k" | "K" => Some(1e3),
-        "M" => Some(1e6),
-        _ => None,
-    }
-}
-
-fn in_unit(number: f64, unit: &str) -> Option<Quantity> {
-    if is_one(unit, REQUESTS) {
-        return Some(Quantity::Iops(number));
-    }
-    if is_one(unit, &["%", "percent"]) {
-        return Some(Quantity::Percent(number));
-    }
-    if let Some(seconds) = seconds(unit) {
-        return Some(Quantity::Seconds(number * seconds));
-    }
-    let (stem, per_second) = ["/sec", "/s", "ps"]
-        .iter()
-        .find_map(|end| Some((unit.strip_suffix(end)?, true)))
-        .unwrap_or((unit, false));
-    // A lowercase b before `ps` means bits. Elsewhere `mb` and `gb` are written for bytes.
-    let bits_by_end = unit.ends_with("bps");
-    let (prefix, is_bits) = match stem {
-        stem if stem.ends_with("byte") => (&stem[..stem.len() - 4], false),
-        stem if stem.ends_with("bytes") => (&stem[..stem.len() - 5], false),
-        stem if stem.ends_with("bit") => (&stem[..stem.len() - 3], true),
-        stem if stem.ends_with("bits") => (&stem[..stem.len() - 4], true),
-        stem if stem.ends_with('B') => (&stem[..stem.len() - 1], false),
-        stem if stem.ends_with('b') => {
-            let prefix = &stem[..stem.len() - 1];
-            let small = !prefix.is_empty() && prefix.chars().all(|c| c.is_ascii_lowercase());
-            (prefix, bits_by_end || !small)
-        }
-        // A single letter is a binary unit, as databases read it.
-        stem if !per_second => return Some(Quantity::Bytes(number * binary(stem)?)),
-        stem => (stem, false),
-    };
-    let value = number * scale(prefix)?;
-    Some(match (is_bits, per_second) {
-        (true, true) => Quantity::BitsPerS(value),
-        (true, false) => Quantity::Bits(value),
-        (false, true) => Quantity::BytesPerS(value),
-        (false, false) => Quantity::Bytes(value),
-    })
-}
-
-fn scale(prefix: &str) -> Option<f64> {
-    Some(match prefix {
-        "" => 1.0,
-        "k" | "K" => 1e3,
-        "M" | "m" => 1e6,
-        "G" | "g" => 1e9,
-        "T" | "t" => 1e12,
-        "P" | "p" => 1e15,
-        _ => return binary(prefix.strip_suffix('i')?),
-    })
-}
-
-fn binary(letter: &str) -> Option<f64> {
-    let power = ["k", "m", "g", "t", "p"].iter().position(|it| it.eq_ignore_ascii_case(letter))?;
-    Some(1024_f64.powi(power as i32 + 1))
-}
-
-fn seconds(word: &str) -> Option<f64> {
-    const DAY_S: f64 = 86_400.0;
-    Some(match word.to_ascii_lowercase().as_str() {
-        "us" | "µs" | "usec" | "usecs" | "microsecond" | "microseconds" => 1e-6,
-        "ms" | "millisecond" | "milliseconds" => 1e-3,
-        "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
-        "min" | "mins" | "minute" | "minutes" => 60.0,
-        "h" | "hr" | "hour" | "hours" => 3_600.0,
-        "d" | "day" | "days" => DAY_S,
-        "week" | "weeks" => 7.0 * DAY_S,
-        "month" | "months" => MONTH_S,
-        "year" | "years" => YEAR_S,
-        _ => return None,
-    })
 }
 
 #[cfg(test)]
@@ -288,35 +369,78 @@ mod tests {
 
     #[test]
     fn quantities_have_the_units_of_engineers() {
+        use Unit::*;
         let cases = [
-            ("2 GB/s", Quantity::BytesPerS(2e9)),
-            ("1,850MB/s", Quantity::BytesPerS(1.85e9)),
-            ("450 mb/s", Quantity::BytesPerS(450e6)),
-            ("1.5 GB per second", Quantity::BytesPerS(1.5e9)),
-            ("10 Gbps", Quantity::BitsPerS(10e9)),
-            ("10 gbps", Quantity::BitsPerS(10e9)),
-            ("800Mb/s", Quantity::BitsPerS(800e6)),
-            ("20 Gb", Quantity::Bits(20e9)),
-            ("8 Gbit", Quantity::Bits(8e9)),
-            ("512MB", Quantity::Bytes(512e6)),
-            ("512 Mbytes", Quantity::Bytes(512e6)),
-            ("512 MiB", Quantity::Bytes(536_870_912.0)),
-            ("8K", Quantity::Bytes(8_192.0)),
-            ("200k IOPS", Quantity::Iops(200e3)),
-            ("2,800 reads/s", Quantity::Iops(2_800.0)),
-            ("3 min", Quantity::Seconds(180.0)),
-            ("0.6s", Quantity::Seconds(0.6)),
-            ("7 µs", Quantity::Seconds(7e-6)),
-            ("6 readers", Quantity::Count(6.0)),
-            ("85 %", Quantity::Percent(85.0)),
-            ("99.7%", Quantity::Percent(99.7)),
+            ("2 GB/s", BytesPerS, 2e9),
+            ("1,850MB/s", BytesPerS, 1.85e9),
+            ("450 mb/s", BytesPerS, 450e6),
+            ("1.5 GB per second", BytesPerS, 1.5e9),
+            ("3935.41 MB/sec", BytesPerS, 3.93541e9),
+            ("36GBps", BytesPerS, 36e9),
+            ("480 MBPS", BytesPerS, 480e6),
+            ("90.2MiB/s", BytesPerS, 90.2 * 1_048_576.0),
+            ("10 Gbps", BitsPerS, 10e9),
+            ("10 gbps", BitsPerS, 10e9),
+            ("800Mb/s", BitsPerS, 800e6),
+            ("9.41 Gbits/sec", BitsPerS, 9.41e9),
+            ("9.4 gigabits per second", BitsPerS, 9.4e9),
+            ("20 Gb", Bits, 20e9),
+            ("8 Gbit", Bits, 8e9),
+            ("512MB", Bytes, 512e6),
+            ("512 Mbytes", Bytes, 512e6),
+            ("10 gig", Bytes, 10e9),
+            ("2 terabytes", Bytes, 2e12),
+            ("512 MiB", Bytes, 536_870_912.0),
+            ("8K", Bytes, 8_192.0),
+            ("1073741824 bytes", Bytes, 1_073_741_824.0),
+            ("200k IOPS", Iops, 200e3),
+            ("1.2 million IOPS", Iops, 1.2e6),
+            ("750KIOPS", Iops, 750e3),
+            ("1M random read IOPS", Iops, 1e6),
+            ("2,800 reads/s", Iops, 2_800.0),
+            ("3 min", Seconds, 180.0),
+            ("2 min 30 s", Seconds, 150.0),
+            ("2h42m", Seconds, 9_720.0),
+            ("1m23.5s", Seconds, 83.5),
+            ("0:36", Seconds, 36.0),
+            ("1:02:03", Seconds, 3_723.0),
+            ("60001msec", Seconds, 60.001),
+            ("0.6s", Seconds, 0.6),
+            ("7 µs", Seconds, 7e-6),
+            ("6 readers", Count, 6.0),
+            ("85 %", Percent, 85.0),
+            ("99.7%", Percent, 99.7),
+            ("18X:", Times, 18.0),
         ];
-        for (text, expected) in cases {
-            assert_eq!(Words::of(text).quantity(), Some(expected), "{text}");
+        for (text, unit, value) in cases {
+            let found = Words::of(text).quantity().unwrap_or_else(|| panic!("{text}"));
+            let near = (found.span.low / value - 1.0).abs() < 1e-9;
+            assert!(found.unit == unit && near, "{text}: {found:?}");
         }
-        for text in ["MB", "0 MB", "1e9", "3 .. 4", "", "5furlongs", "1,2,x"] {
+        for text in ["MB", "0 MB", "1e9", "3 .. 4", "", "5furlongs", "1,2,x", "1,2"] {
             let seen = Words::of(text).quantity();
-            assert!(matches!(seen, None | Some(Quantity::Count(_))), "{text}: {seen:?}");
+            assert!(seen.is_none_or(|it| it.unit == Count), "{text}: {seen:?}");
         }
+    }
+
+    #[test]
+    fn ranges_and_bounds_keep_both_ends() {
+        for (text, low, high) in [
+            ("5-10 gig", 5e9, 10e9),
+            ("400–800 MB/s", 400e6, 800e6),
+            ("400 to 800 MB/s", 400e6, 800e6),
+            ("1462MiB/s-1533MiB/s", 1_462.0 * 1_048_576.0, 1_533.0 * 1_048_576.0),
+            ("100k-200k IOPS", 100e3, 200e3),
+            ("> 1 GB/s", 1e9, f64::INFINITY),
+            ("20+ MB/s", 20e6, f64::INFINITY),
+            ("less than 1 ms", 0.0, 1e-3),
+            ("<2ms", 0.0, 2e-3),
+        ] {
+            let found = Words::of(text).quantity().unwrap_or_else(|| panic!("{text}"));
+            let ends = (found.span.low, found.span.high);
+            let near = |a: f64, b: f64| a == b || (a / b - 1.0).abs() < 1e-9;
+            assert!(near(ends.0, low) && near(ends.1, high), "{text}: {found:?}");
+        }
+        assert_eq!(Words::of("10-5 gig").quantity().map(|it| it.unit), Some(Unit::Count));
     }
 }

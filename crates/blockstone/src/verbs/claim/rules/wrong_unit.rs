@@ -4,7 +4,7 @@ use blockstone_base::rule::{About, Judgement, RuleOf};
 use blockstone_base::units::three_digits;
 use blockstone_base::verdict::Weight;
 
-use crate::verbs::claim::stated::{Claim, RATE};
+use crate::verbs::claim::stated::{Claim, RATE, Span};
 
 const ABOUT: About = About {
     id: "wrong-unit",
@@ -32,7 +32,8 @@ fn check(claim: &Claim) -> Judgement {
         return Judgement::inconclusive("no rate was stated");
     };
     let mut seen = Vec::new();
-    if let (Some(stated), Some(moved)) = (claim.rate, claim.moved_bytes_per_s()) {
+    let moved = claim.moved_bytes_per_s().map(Span::least);
+    if let (Some(stated), Some(moved)) = (claim.stated_bytes_per_s(), moved) {
         let ratio = stated / moved;
         let evidence = format!(
             "{} MB/s are stated, bytes ÷ time are {} MB/s: {} times",
