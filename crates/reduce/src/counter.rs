@@ -129,6 +129,12 @@ impl GridCount {
         CompressedBlocks { sizes, are_drawn }
     }
 
+    /// Number of contents of a kind, estimated from the number of those that were compressed.
+    pub fn population(&self, compressed: usize) -> f64 {
+        let share_log2 = self.sample.share_log2().max(self.table.share_log2());
+        compressed as f64 * 2_f64.powi(share_log2 as i32)
+    }
+
     fn is_sound(&self) -> bool {
         self.zero_blocks <= self.blocks
             && self.blocks <= BLOCKS_MAX
@@ -304,6 +310,13 @@ impl Counter {
     pub fn compressed(&mut self, grid: usize, print: Fingerprint, sizes: Sizes) {
         self.grids[grid].sample.put(print, sizes);
         self.grids[grid].block_sizes.put(print, sizes);
+    }
+
+    /// Returns whether this content of a grid still has to be compressed: the share may have shrunk
+    /// since it was wanted, and another block may have been drawn in its place.
+    pub fn lacks(&self, grid: usize, print: Fingerprint) -> bool {
+        let count = &self.grids[grid];
+        count.sample.lacks(print) || count.block_sizes.lacks(print)
     }
 
     pub fn plan(&self) -> &Plan {

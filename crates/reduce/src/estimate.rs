@@ -95,9 +95,21 @@ pub fn contents(kept: usize, share_log2: u32) -> Interval {
     }
 }
 
-/// Estimates the mean of all of `population` values from the `values` drawn. Sums are of whole
-/// numbers, so the order of the values does not affect the result.
-pub fn mean(values: impl Iterator<Item = u32>, population: f64) -> Option<Interval> {
+/// Least and greatest possible value.
+pub type Bounds = (u32, u32);
+
+/// Estimates the mean of all of `population` values, which lie within `bounds`, from the `values`
+/// drawn. Sums are of whole numbers, so the order of the values does not affect the result.
+///
+/// The interval is the normal one, wider on either side by what the drawn values cannot show: see
+/// [`missed`]. Without that, values that are all equal would have an interval without width. The
+/// tests compute its coverage for populations of two values, which are the worst: such a population
+/// has all of its mean in a few values that are as large, or as small, as any can be.
+pub fn mean(
+    values: impl Iterator<Item = u32>,
+    population: f64,
+    bounds: Bounds,
+) -> Option<Interval> {
     let (mut count, mut sum, mut squares) = (0_u64, 0_u64, 0_u128);
     for value in values {
         count += 1;
@@ -114,24 +126,55 @@ pub fn mean(values: impl Iterator<Item = u32>, population: f64) -> Option<Interv
         let spread = u128::from(count) * squares - u128::from(sum) * u128::from(sum);
         spread as f64 / drawn / (drawn - 1.0)
     } else {
-        mean * mean
+        0.0
     };
-    Some(around(mean, half_width(variance, drawn, population), count))
+    let half_width = half_width(variance, drawn, population);
+    Some(around(mean, half_width, missed(drawn, population), bounds, count))
+}
+
+/// Estimates the share of a kind of which `found` are among `drawn`, as [`mean`] of ones and zeros.
+pub fn share(found: u64, drawn: u64, population: f64) -> Option<Interval> {
+    let (count, share) = (drawn as f64, found.min(drawn) as f64 / drawn as f64);
+    let variance = share * (1.0 - share) * count / (count - 1.0).max(1.0);
+    let half_width = half_width(variance, count, population);
+    let missed = missed(count, population);
+    (drawn > 0).then(|| around(share, half_width, missed, (0, 1), drawn))
 }
 
 /// Half width of the interval of the mean of `drawn` values out of `population`.
 fn half_width(variance: f64, drawn: f64, population: f64) -> f64 {
-    let left_out = (1.0 - drawn / population.max(drawn)).max(0.0);
-    Z_99 * (variance / drawn * left_out).sqrt()
+    Z_99 * (variance / drawn * left_out(drawn, population)).sqrt()
 }
 
-fn around(value: f64, half_width: f64, samples: u64) -> Interval {
-    Interval { value, low: (value - half_width).max(0.0), high: value + half_width, samples }
+/// Fraction of the population that was not drawn.
+fn left_out(drawn: f64, population: f64) -> f64 {
+    (1.0 - drawn / population.max(drawn)).max(0.0)
 }
 
-/// Mean of values, each weighted by its number of blocks: Σ count × value ÷ Σ count, with the
-/// interval of a ratio estimate (Cochran, Sampling Techniques, 1977, section 2.11).
-pub fn weighted_mean(values: &[(u32, u32)], population: f64) -> Option<Interval> {
+/// Greatest fraction of the population that `drawn` values may all miss in more than one of 200
+/// cases, whatever these values are: n draws miss a fraction f with a probability of (1 − f)^n at
+/// most, and if D of P values are drawn, M of them are missed with (1 − D/P)^M.
+fn missed(drawn: f64, population: f64) -> f64 {
+    let left_out = left_out(drawn, population);
+    if left_out <= 0.0 {
+        return 0.0;
+    }
+    let values = 200_f64.ln() / -left_out.ln();
+    (values / population).min(left_out)
+}
+
+/// Widens the interval on either side as if the missed values were at the bounds.
+fn around(value: f64, half_width: f64, missed: f64, bounds: Bounds, samples: u64) -> Interval {
+    let (least, most) = (f64::from(bounds.0), f64::from(bounds.1));
+    let low = value - half_width - missed * (value - least).max(0.0);
+    let high = value + half_width + missed * (most - value).max(0.0);
+    Interval { value, low: low.max(least.min(value)), high: high.min(most.max(value)), samples }
+}
+
+/// Mean of values within `bounds`, each weighted by its number of blocks: Σ count × value ÷
+/// Σ count, with the interval of a ratio estimate (Cochran, Sampling Techniques, 1977, section
+/// 2.11), wider as that of [`mean`].
+pub fn weighted_mean(values: &[(u32, u32)], population: f64, bounds: Bounds) -> Option<Interval> {
     let (mut drawn, mut blocks, mut sum) = (0_u64, 0_u64, 0_u64);
     for &(count, value) in values {
         drawn += 1;
@@ -146,7 +189,7 @@ pub fn weighted_mean(values: &[(u32, u32)], population: f64) -> Option<Interval>
     let squares: f64 = values.iter().map(|it| residual(it).powi(2)).sum();
     let variance = squares / (drawn - 1.0).max(1.0);
     let half_width = half_width(variance, drawn, population) / (blocks as f64 / drawn);
-    Some(around(mean, half_width, samples))
+    Some(around(mean, half_width, missed(drawn, population), bounds, samples))
 }
 
 #[cfg(test)]
@@ -158,12 +201,16 @@ mod tests {
     #[test]
     fn what_was_counted_has_no_interval() {
         assert!(contents(77, 0).is_exact());
-        let all = mean([1, 3].into_iter(), 2.0).unwrap();
+        let all = mean([1, 3].into_iter(), 2.0, (0, 9)).unwrap();
         assert!(all.is_exact() && (all.value - 2.0).abs() < 1e-12);
-        assert_eq!(mean(std::iter::empty(), 5.0), None);
+        assert_eq!(mean(std::iter::empty(), 5.0, (0, 9)), None);
         let estimate = Interval { value: 2.0, low: 1.0, high: 3.0, samples: 9 };
         let ratio = Interval::exact(6.0).over(estimate);
         assert_eq!(ratio, Interval { value: 3.0, low: 2.0, high: 6.0, samples: 9 });
+        let ones = [1, 0, 0, 1, 0].into_iter();
+        let [mean, share] = [mean(ones, 9.0, (0, 1)), share(2, 5, 9.0)].map(Option::unwrap);
+        assert!((mean.low - share.low).abs() + (mean.high - share.high).abs() < 1e-12);
+        assert_eq!(super::share(0, 0, 9.0), None);
         let product = ratio.times(Interval { samples: 4, ..estimate });
         assert_eq!(product, Interval { value: 6.0, low: 2.0, high: 18.0, samples: 4 });
     }
@@ -180,5 +227,69 @@ mod tests {
             inside += u32::from((estimate.low..=estimate.high).contains(&20_000.0));
         }
         assert!(inside >= 96, "{inside} of 100");
+    }
+
+    /// Probabilities of every number of rare values among `drawn`, of `rare` ones in `population`:
+    /// the hypergeometric distribution, by the ratio of neighbours from its mode on.
+    fn hypergeometric(population: u32, rare: u32, drawn: u32) -> Vec<f64> {
+        let (least, most) = ((rare + drawn).saturating_sub(population), rare.min(drawn));
+        let ratio = |found: u32| {
+            let ways = f64::from(rare - found) * f64::from(drawn - found);
+            let others = f64::from(found + 1) * f64::from(population + found + 1 - rare - drawn);
+            ways / others
+        };
+        let mode = (f64::from(drawn + 1) * f64::from(rare + 1) / f64::from(population + 2)) as u32;
+        let mode = mode.clamp(least, most);
+        let mut chances = vec![0.0; most as usize + 1];
+        chances[mode as usize] = 1.0;
+        for found in mode..most {
+            chances[found as usize + 1] = chances[found as usize] * ratio(found);
+        }
+        for found in (least..mode).rev() {
+            chances[found as usize] = chances[found as usize + 1] / ratio(found);
+        }
+        let all: f64 = chances.iter().sum();
+        chances.into_iter().map(|chance| chance / all).collect()
+    }
+
+    /// The least coverage of the interval of a mean over populations of two values at the bounds.
+    fn least_coverage(population: u32, drawn: u32, bounds: Bounds) -> (f64, u32) {
+        let (least, most) = bounds;
+        let truth = |rare: u32| {
+            (f64::from(most) * f64::from(rare) + f64::from(least) * f64::from(population - rare))
+                / f64::from(population)
+        };
+        let intervals: Vec<Interval> = (0..=drawn)
+            .map(|found| {
+                let values = std::iter::repeat_n(most, found as usize)
+                    .chain(std::iter::repeat_n(least, (drawn - found) as usize));
+                mean(values, population.into(), bounds).unwrap()
+            })
+            .collect();
+        // Every number while it is small, then steps of a twentieth.
+        let mut numbers: Vec<u32> = std::iter::successors(Some(1), |&n| Some(n + 1 + n / 20))
+            .take_while(|&rare| rare <= population / 2)
+            .collect();
+        numbers.extend(numbers.clone().into_iter().map(|rare| population - rare));
+        let coverage = numbers.into_iter().map(|rare| {
+            let truth = truth(rare);
+            let chances = hypergeometric(population, rare, drawn);
+            let covered = chances
+                .iter()
+                .zip(&intervals)
+                .filter(|(_, it)| (it.low - 1e-9..=it.high + 1e-9).contains(&truth));
+            (covered.map(|(chance, _)| chance).sum::<f64>(), rare)
+        });
+        coverage.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap()
+    }
+
+    #[test]
+    fn the_true_mean_lies_in_the_interval_however_few_values_decide_it() {
+        for (population, drawn) in
+            [(50, 20), (1000, 16), (1000, 250), (1000, 900), (100_000, 64), (20_000, 512)]
+        {
+            let (coverage, rare) = least_coverage(population, drawn, (512, 8192));
+            assert!(coverage >= 0.99, "{drawn} of {population}, {rare} rare: {coverage}");
+        }
     }
 }

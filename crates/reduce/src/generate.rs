@@ -42,7 +42,7 @@ pub struct Shape {
 impl Default for Shape {
     /// The 121 files described at [`Expected`], each at 1/256 of its size.
     fn default() -> Self {
-        Self { files: 121, blocks_per_file: 16_384, block_bytes: 8192, head_blocks: 34, seed: 1 }
+        Self { files: 121, blocks_per_file: 16_384, block_bytes: 8192, head_blocks: 65, seed: 1 }
     }
 }
 
@@ -73,11 +73,14 @@ impl Shape {
 /// 121 freshly formatted data files of 32 GiB have 4,194,304 blocks of 8K each. If 8,692 blocks
 /// (67.9 MiB) of each occur nowhere else and all others are the same in every file, the ratio is
 /// 96.9:1; with 17,384 it is 80.8:1, with 16,750 it is 81.8:1. An array reported 81.8:1 for such
-/// files, compression of 3.8:1, and 306.9:1 for both together.
+/// files, compression of 3.8:1, and 306.9:1 for both together: 3.75:1, before it is rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
     pub blocks: u64,
     pub distinct: Distinct,
+    /// Quarters of a block that the distinct blocks take, on an array that stores compressed blocks
+    /// in steps of a quarter.
+    pub quarters: Option<u64>,
 }
 
 impl Expected {
@@ -89,6 +92,11 @@ impl Expected {
     /// Blocks per distinct block with fields masked.
     pub fn ratio_masked(&self) -> f64 {
         self.blocks as f64 / self.distinct.masked as f64
+    }
+
+    /// Compression in steps of a quarter of a block, at most 4:1.
+    pub fn compression_in_quarters(&self) -> Option<f64> {
+        Some(self.distinct.plain as f64 * 4.0 / self.quarters? as f64)
     }
 }
 
@@ -116,6 +124,8 @@ pub struct Kind {
     pub block: fn(&Shape, u32, u64, &mut [u8]),
     /// Number of distinct blocks; `None` if it has no closed form.
     pub distinct: Option<fn(&Shape) -> Distinct>,
+    /// Quarters of a block that the distinct blocks take when compressed; `None` if unknown.
+    pub quarters: Option<fn(&Shape) -> u64>,
 }
 
 pub fn find(name: &str) -> Option<&'static Kind> {
@@ -153,7 +163,8 @@ pub fn fill(shape: &Shape, kind: &Kind, file: u32, offset: u64, out: &mut [u8]) 
 
 /// Returns the figures of a data set, if its kind has a closed form for them.
 pub fn expected(kind: &Kind, shape: &Shape) -> Option<Expected> {
-    Some(Expected { blocks: shape.blocks(), distinct: kind.distinct?(shape) })
+    let quarters = kind.quarters.map(|quarters| quarters(shape));
+    Some(Expected { blocks: shape.blocks(), distinct: kind.distinct?(shape), quarters })
 }
 
 /// Returns whether this kind has blocks at the beginning of files that occur nowhere else.
@@ -289,9 +300,37 @@ mod tests {
         for dedup in [80.8, 81.8] {
             assert_eq!(tenths(306.9 / dedup), 38, "either ratio fits 3.8, rounded");
         }
+        let of = |head_blocks| {
+            let shape = Shape { blocks_per_file: 4_194_304, head_blocks, ..Shape::default() };
+            let expected = expected(&oracle_like::KIND, &shape).unwrap();
+            let compression = expected.compression_in_quarters().unwrap();
+            (expected.ratio(), compression, expected.ratio() * compression)
+        };
+        let (dedup, compression, both) = of(16_750);
+        assert_eq!([dedup, compression, both].map(tenths), [818, 38, 3069]);
+        assert_eq!(tenths(of(8692).2), 3725, "with the heads that differ byte by byte");
+        let stored = 3.8 * 1024.0 / both;
+        assert_eq!((stored * 100.0).round() as u64, 1268, "GiB of 3.8 TiB");
         let small = expected(&oracle_like::KIND, &Shape::default()).unwrap();
-        assert_eq!(small.distinct.plain, 16_384 + 120 * 34);
-        assert_eq!(tenths(small.ratio()), 969, "the scaled files have the ratio of the large ones");
+        assert_eq!(small.distinct.plain, 16_384 + 120 * 65);
+        assert_eq!(tenths(small.ratio()), 820, "the scaled files have nearly that ratio");
+    }
+
+    #[test]
+    fn heads_of_oracle_files_take_the_quarters_that_are_expected() {
+        let shape = Shape { files: 3, blocks_per_file: 450, head_blocks: 423, ..shape(8192) };
+        let (mut distinct, mut quarters) = (HashSet::new(), 0);
+        for number in 0..shape.files {
+            for block in file(&shape, &oracle_like::KIND, number).chunks(8192) {
+                if distinct.insert(digest::block(block)) {
+                    let lz4 = lz4_flex::block::compress(block).len();
+                    let zstd = zstd::bulk::compress(block, 1).unwrap().len();
+                    assert_eq!(lz4.div_ceil(2048), zstd.div_ceil(2048));
+                    quarters += lz4.div_ceil(2048) as u64;
+                }
+            }
+        }
+        assert_eq!(expected(&oracle_like::KIND, &shape).unwrap().quarters, Some(quarters));
     }
 
     #[test]

@@ -16,8 +16,8 @@ use crate::sets::Sets;
 pub enum Compress {
     /// No contents.
     Not,
-    /// All contents up to this number in the primary grid, and an eighth of it in every other grid;
-    /// beyond that, a fixed share of hash space.
+    /// All contents up to this number in the primary grid, and a sixteenth of it in every other
+    /// grid; beyond that, a share of hash space.
     Sample(usize),
     Every,
 }
@@ -31,6 +31,10 @@ pub struct Plan {
     /// those of the primary grid.
     pub codecs: Vec<Codec>,
     pub compress: Compress,
+    /// Whether the array stores a content once. If it stores every block, as many blocks are drawn
+    /// as contents are compressed; otherwise few are, for those who later ask about such an array.
+    #[serde(default = "yes")]
+    pub deduplicates: bool,
     pub masks: Vec<Mask>,
     /// Whether chunks are cut and counted.
     pub chunks: bool,
@@ -38,9 +42,18 @@ pub struct Plan {
     pub memory_bytes: usize,
 }
 
-/// Contents of a grid that are compressed before a share is taken: enough for an interval of one
-/// percent, few enough to take only seconds.
-pub const COMPRESSED_CONTENTS: usize = 16 << 10;
+/// Contents of the primary grid that are compressed before a share is taken: enough for an interval
+/// of one or two percent, few enough to take half a second.
+pub const COMPRESSED_CONTENTS: usize = 8 << 10;
+/// Contents of the primary grid for each one of another grid.
+const PRIMARY_PART: usize = 16;
+/// Contents for each block that is drawn, if the array stores a content once.
+const DRAWN_PART: usize = 8;
+
+/// Scans of earlier versions did not record the kind of array; all built-in models deduplicate.
+fn yes() -> bool {
+    true
+}
 
 impl Plan {
     /// Plans every size at every offset; details (which file holds which content, where and how
@@ -57,6 +70,7 @@ impl Plan {
             grids,
             codecs: vec![Codec::Lz4],
             compress: Compress::Sample(COMPRESSED_CONTENTS),
+            deduplicates: true,
             masks: Vec::new(),
             chunks: true,
             memory_bytes: 256 << 20,
@@ -87,17 +101,31 @@ impl Plan {
         match self.compress {
             Compress::Not => 0,
             Compress::Sample(contents) if grid == self.primary => contents.max(1),
-            Compress::Sample(contents) => (contents / 8).max(1),
+            Compress::Sample(contents) => (contents / PRIMARY_PART).max(1),
             Compress::Every => usize::MAX,
         }
     }
 
     /// Number of blocks of a grid that are drawn and compressed in addition to those contents.
     pub fn compressed_blocks(&self, grid: usize) -> usize {
-        match self.compress {
+        let contents = match self.compress {
             Compress::Every if grid == self.primary => COMPRESSED_CONTENTS,
-            Compress::Every => COMPRESSED_CONTENTS / 8,
-            Compress::Not | Compress::Sample(_) => self.compressed_contents(grid),
+            Compress::Every => COMPRESSED_CONTENTS / PRIMARY_PART,
+            Compress::Not => return 0,
+            Compress::Sample(_) => self.compressed_contents(grid),
+        };
+        if self.deduplicates { (contents / DRAWN_PART).max(1) } else { contents }
+    }
+
+    /// Bytes of the blocks that are compressed if not every content is, with room for some that no
+    /// longer have to be.
+    pub fn sampled_bytes(&self) -> usize {
+        let blocks = |grid| self.compressed_contents(grid) + self.compressed_blocks(grid);
+        let bytes = self.grids.iter().enumerate();
+        let bytes = bytes.map(|(grid, it)| blocks(grid).saturating_mul(it.block_bytes as usize));
+        match self.compress {
+            Compress::Sample(_) => bytes.fold(0_usize, usize::saturating_add).saturating_mul(5) / 4,
+            Compress::Not | Compress::Every => 0,
         }
     }
 

@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::estimate::{self, Interval};
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum FileState {
@@ -58,12 +60,64 @@ pub struct Skipped {
     pub matters: bool,
 }
 
+/// Free space of a file system, and what it still holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FreeSpace {
+    pub mount_point: String,
+    /// Type of the file system.
+    pub kind: String,
+    pub device: String,
+    pub block_bytes: u64,
+    pub free_blocks: u64,
+    /// Number of pieces of free space.
+    pub extents: u64,
+    /// Number of free blocks that were read.
+    pub read_blocks: u64,
+    /// Number of them that were not all zeros.
+    pub read_blocks_holding: u64,
+    /// Whether the file system discards blocks as soon as they are freed.
+    pub mounted_with_discard: bool,
+    /// The devices from the top down.
+    pub discards: Vec<Discards>,
+    /// File of a loop device: its size, and the space that it takes, in bytes.
+    pub backing_bytes: Option<(u64, u64)>,
+}
+
+/// What a device says about discards.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Discards {
+    pub device: String,
+    /// Zero if the device takes none.
+    pub max_bytes: u64,
+    pub granularity_bytes: u64,
+}
+
+impl FreeSpace {
+    pub fn free_bytes(&self) -> u64 {
+        self.free_blocks.saturating_mul(self.block_bytes)
+    }
+
+    /// Share of the free blocks that are not all zeros; `None` if no block is free.
+    pub fn holding_share(&self) -> Option<Interval> {
+        let population = self.free_blocks.max(self.read_blocks) as f64;
+        estimate::share(self.read_blocks_holding, self.read_blocks, population)
+    }
+
+    /// Whether every device takes discards.
+    pub fn takes_discards(&self) -> bool {
+        !self.discards.is_empty() && self.discards.iter().all(|device| device.max_bytes > 0)
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scanned {
     /// Files, in the order in which they were read.
     pub files: Vec<ScannedFile>,
     /// Paths that were not scanned.
     pub skipped: Vec<Skipped>,
+    /// Free space of their file systems, if that was asked for.
+    #[serde(default)]
+    pub free: Vec<FreeSpace>,
     /// Bytes read from storage, excluding holes.
     pub read_bytes: u64,
     /// Seconds from the first read to the last count.

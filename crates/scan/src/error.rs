@@ -9,6 +9,8 @@ use blockstone_record::RecordError;
 use blockstone_reduce::compress::CodecError;
 use blockstone_reduce::table::FILES_MAX;
 use blockstone_sys::buffer::ArenaError;
+use blockstone_sys::file::FileError;
+use blockstone_sys::free_space::FreeSpaceError;
 
 #[derive(Debug, thiserror::Error, Hint)]
 pub enum ScanError {
@@ -36,6 +38,12 @@ pub enum ScanError {
     #[error(transparent)]
     #[hint(transparent)]
     Arena(#[from] ArenaError),
+    #[error(transparent)]
+    #[hint(transparent)]
+    FreeSpace(#[from] FreeSpaceError),
+    #[error(transparent)]
+    #[hint(transparent)]
+    File(#[from] FileError),
     #[error(transparent)]
     #[hint(transparent)]
     Codec(#[from] CodecError),

@@ -24,7 +24,9 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod error;
+mod free;
 mod generate;
+mod pending;
 mod resume;
 mod saved;
 mod scan;
@@ -32,6 +34,7 @@ mod survey;
 mod workers;
 
 pub use error::ScanError;
+pub use free::free_space;
 pub use generate::generate;
 pub use resume::{merge, read, resume};
 pub use saved::Position;

@@ -60,6 +60,7 @@ pub fn merge(dirs: &[PathBuf]) -> Result<Outcome, ScanError> {
         let scanned = &mut all.scanned;
         scanned.files.extend(next.scanned.files);
         scanned.skipped.extend(next.scanned.skipped);
+        scanned.free.extend(next.scanned.free);
         scanned.read_bytes += next.scanned.read_bytes;
         scanned.elapsed_s += next.scanned.elapsed_s;
         scanned.cpu_s += next.scanned.cpu_s;

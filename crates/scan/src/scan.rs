@@ -12,7 +12,6 @@ use blockstone_engine::stream::{How, Open, Source, Stream};
 use blockstone_reduce::compress::Compressors;
 use blockstone_reduce::counter::{Counter, Wanted};
 use blockstone_reduce::findings::FileNote;
-use blockstone_reduce::grid::Grid;
 use blockstone_reduce::hash::{Hashed, SEGMENT_BYTES};
 use blockstone_reduce::page;
 use blockstone_reduce::plan::{Compress, Plan};
@@ -24,8 +23,9 @@ use crate::error::ScanError;
 use crate::saved::{self, Position};
 use blockstone_base::text::shown;
 
+use crate::pending::Pending;
 use crate::survey::Survey;
-use crate::workers::{Bytes, Compressed, Job, Message, Piece, Pool, Segment, Work, work};
+use crate::workers::{Around, Bytes, Compressed, Job, Message, Piece, Pool, Segment, Work, work};
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -135,6 +135,7 @@ fn from_the_beginning(
     let scanned = Scanned {
         files: files.collect(),
         skipped: survey.skipped.clone(),
+        free: survey.free.clone(),
         direct: settings.direct,
         ..Scanned::default()
     };
@@ -166,11 +167,14 @@ pub(crate) fn go_on(
         from_bytes: if index == 0 { resumed_from(position) } else { 0 },
     });
     let how = How { segment_bytes: SEGMENT_BYTES, direct: settings.direct, rate: settings.rate };
+    let plan = counter.plan();
+    let grids = plan.grids().iter().enumerate();
     let shared = Arc::new(Work {
         stream: Stream::new(sources.collect(), how),
         formats: rest.iter().map(|file| file.format).collect(),
-        depth: counter.plan().depth(),
+        depth: plan.depth(),
         pool: Arc::clone(&pool),
+        grids: grids.map(|(index, &grid)| (grid, plan.compressors(index))).collect(),
     });
     let (tell, messages) = channel();
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
@@ -189,9 +193,7 @@ pub(crate) fn go_on(
     }
     drop(tell);
     let plan = counter.plan();
-    let grids = plan.grids().iter().enumerate();
-    let grids: Arc<[(Grid, usize)]> =
-        grids.map(|(index, &grid)| (grid, plan.compressors(index))).collect();
+    let pending = Pending::new(pending_bytes(plan, plan.memory_bytes, PENDING_PARTS - 1));
     let mut counting = Counting {
         survey,
         settings,
@@ -200,7 +202,7 @@ pub(crate) fn go_on(
         position,
         first_file: position.file,
         work: Arc::clone(&shared),
-        grids,
+        pending,
         before: None,
         lacks_masks: false,
         jobs: 0,
@@ -245,7 +247,7 @@ struct Counting<'a> {
     position: Position,
     first_file: usize,
     work: Arc<Work>,
-    grids: Arc<[(Grid, usize)]>,
+    pending: Pending,
     /// The segment before the next one, if it has bytes.
     before: Option<Arc<Bytes>>,
     lacks_masks: bool,
@@ -267,7 +269,7 @@ impl Counting<'_> {
         let mut next = 0;
         let mut looked = Instant::now();
         let all_bytes = self.survey.bytes();
-        while self.position.file < self.survey.files.len() || self.jobs > 0 {
+        while !self.is_done() {
             let due = self.is_save_due();
             while !due && let Some(piece) = waiting.remove(&next) {
                 next += 1;
@@ -279,9 +281,15 @@ impl Counting<'_> {
                     break;
                 }
             }
-            if self.is_save_due() && self.jobs == 0 {
+            if self.is_save_due() && self.jobs == 0 && self.pending.is_empty() {
                 self.save(false)?;
                 continue;
+            }
+            if self.is_save_due() || self.has_ended() || self.pending.is_full(&self.counter) {
+                self.compress_pending();
+                if self.is_done() {
+                    break;
+                }
             }
             if looked.elapsed() > LOOK {
                 looked = Instant::now();
@@ -292,7 +300,7 @@ impl Counting<'_> {
                     file: &self.scanned.files[at].path,
                 };
                 if !watch(progress) {
-                    if self.position.file < self.survey.files.len() {
+                    if !self.has_ended() {
                         self.scanned.ended_by = Some("interrupted".to_owned());
                     }
                     // Wakes workers that wait for the rate: they still have blocks to compress.
@@ -310,8 +318,18 @@ impl Counting<'_> {
         Ok(())
     }
 
-    /// Waits for blocks that are being compressed, so that the saved state is complete.
+    /// Returns whether all files have been counted.
+    fn has_ended(&self) -> bool {
+        self.position.file >= self.survey.files.len()
+    }
+
+    fn is_done(&self) -> bool {
+        self.has_ended() && self.jobs == 0 && self.pending.is_empty()
+    }
+
+    /// Compresses what has to be, and waits for it, so that the saved state is complete.
     fn drain(&mut self, messages: &Receiver<Message>) -> Result<(), ScanError> {
+        self.compress_pending();
         while self.jobs > 0 {
             match messages.recv().map_err(|_| ScanError::Vanished)? {
                 Message::Compressed(sizes) => self.compressed(sizes),
@@ -433,9 +451,26 @@ impl Counting<'_> {
         if wanted.is_empty() {
             return;
         }
+        let around = Around { before: self.before.clone(), start_bytes, bytes };
+        if self.counter.plan().compress == Compress::Every {
+            return self.start(Job::InPlace { wanted, around });
+        }
+        let mut room = Vec::new();
+        for Wanted { grid, print, start_bytes } in wanted {
+            let len = self.work.grids[grid].0.block_bytes as usize;
+            self.pending.put(grid, print, || around.block(start_bytes, len, &mut room).into());
+        }
+    }
+
+    fn compress_pending(&mut self) {
+        for task in self.pending.take(&self.counter) {
+            self.start(Job::Copied(task));
+        }
+    }
+
+    fn start(&mut self, job: Job) {
         self.jobs += 1;
-        let (grids, before) = (Arc::clone(&self.grids), self.before.clone());
-        self.work.pool.compress(Job { wanted, grids, before, start_bytes, bytes });
+        self.work.pool.compress(job);
     }
 
     fn finish(
@@ -489,6 +524,15 @@ impl Counting<'_> {
     }
 }
 
+/// Blocks that may be compressed have at most one part in this many of the memory.
+const PENDING_PARTS: usize = 8;
+
+/// Memory for blocks that may be compressed: what they need, at most one part in `parts` of
+/// `memory`.
+fn pending_bytes(plan: &Plan, memory: usize, parts: usize) -> usize {
+    plan.sampled_bytes().min(memory / parts)
+}
+
 /// Memory left for tables in the process, after its threads and their compressors.
 pub fn table_bytes(memory: Size, threads: usize, plan: &Plan) -> Result<usize, ScanError> {
     let segments = ((threads + SEGMENTS_WAITING) * SEGMENT_BYTES) as u64;
@@ -514,7 +558,8 @@ pub fn table_bytes(memory: Size, threads: usize, plan: &Plan) -> Result<usize, S
     if memory.0 < least.0 {
         return Err(ScanError::Memory { memory, least });
     }
-    Ok((memory.0 - others) as usize)
+    let left = (memory.0 - others) as usize;
+    Ok(left - pending_bytes(plan, left, PENDING_PARTS))
 }
 
 #[cfg(test)]
@@ -530,7 +575,7 @@ mod tests {
     fn plan() -> Plan {
         let sizes = [4096, 8192, 16384, 32768].map(Size);
         let mut plan = Plan::new(&sizes, &[0, 512, 4096], Size(8192)).unwrap();
-        plan.compress = Compress::Sample(100);
+        (plan.compress, plan.deduplicates) = (Compress::Sample(200), false);
         plan
     }
 

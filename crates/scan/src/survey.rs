@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use blockstone_base::text::shown;
 use blockstone_reduce::hash::SEGMENT_BYTES;
 use blockstone_reduce::page::{self, Recognised};
-use blockstone_reduce::scanned::Skipped;
+use blockstone_reduce::scanned::{FreeSpace, Skipped};
 use blockstone_reduce::table::FILES_MAX;
 use blockstone_sys::buffer::Arena;
 use blockstone_sys::file::{Access, BlockFile, FileError, FileState};
@@ -54,6 +54,8 @@ pub struct Survey {
     /// Files and block devices in the order of the paths, the contents of directories by name.
     pub files: Vec<Found>,
     pub skipped: Vec<Skipped>,
+    /// Free space of the file systems, if the caller looked at it.
+    pub free: Vec<FreeSpace>,
 }
 
 impl Survey {
@@ -126,7 +128,8 @@ pub fn survey(
             }
         }
     }
-    Ok(Survey { files: files.into_iter().flatten().collect(), skipped })
+    let files = files.into_iter().flatten().collect();
+    Ok(Survey { files, skipped, free: Vec::new() })
 }
 
 struct Walk<'a, 'w> {

@@ -16,6 +16,7 @@ use blockstone_reduce::page::{self, Recognised};
 use blockstone_sys::buffer::Slot;
 
 use crate::error::first_line;
+use crate::pending::Copied;
 use crate::survey::HEAD_BYTES;
 
 pub struct Piece {
@@ -67,11 +68,16 @@ impl Drop for Bytes {
     }
 }
 
-/// Blocks to compress: within a segment, or started in the one before it.
-pub struct Job {
-    pub wanted: Vec<Wanted>,
-    /// The plan's grids, and the number of compressors for the blocks of each.
-    pub grids: Arc<[(Grid, usize)]>,
+/// Blocks to compress.
+pub enum Job {
+    /// Blocks within a segment, or started in the one before it.
+    InPlace { wanted: Vec<Wanted>, around: Around },
+    /// Blocks of segments that are no longer in memory.
+    Copied(Vec<Copied>),
+}
+
+/// A segment and the one before it.
+pub struct Around {
     pub before: Option<Arc<Bytes>>,
     pub start_bytes: u64,
     /// Bytes of the segment; zeros follow after its end.
@@ -125,6 +131,8 @@ pub struct Work {
     pub formats: Vec<Option<Recognised>>,
     pub depth: Depth,
     pub pool: Arc<Pool>,
+    /// The plan's grids, and the number of compressors for the blocks of each.
+    pub grids: Vec<(Grid, usize)>,
 }
 
 enum Next {
@@ -139,7 +147,7 @@ pub fn work(work: &Work, mut compressors: Compressors, messages: &Sender<Message
     while let Some(next) = next(&work.pool) {
         let tell = match next {
             Next::Compress(job) => {
-                Message::Compressed(compress(&job, &mut compressors, &mut block))
+                Message::Compressed(compress(job, &work.grids, &mut compressors, &mut block))
             }
             Next::Read(slot) => {
                 let Some(claim) = work.stream.claim() else {
@@ -209,33 +217,51 @@ fn read(work: &Work, claim: Claim, mut slot: Slot, hash: &mut Hasher) -> Piece {
     Piece { number, source, start_bytes, expected_bytes, is_last, found, held }
 }
 
-fn compress(job: &Job, compressors: &mut Compressors, block: &mut Vec<u8>) -> Vec<Compressed> {
-    let bytes = job.bytes.as_ref().map_or(&[][..], |bytes| bytes);
-    let before = job.before.as_ref().map_or(&[][..], |bytes| bytes);
-    let sizes = |wanted: &Wanted| {
-        let (grid, count) = job.grids[wanted.grid];
-        let block_bytes = grid.block_bytes as usize;
-        let sizes = if let Some(from) = wanted.start_bytes.checked_sub(job.start_bytes)
-            && let Some(whole) = bytes.get(from as usize..from as usize + block_bytes)
+impl Around {
+    /// Returns the `len` bytes of the file from `start_bytes` on; `block` has room for those that
+    /// are not all in one segment.
+    pub fn block<'a>(&'a self, start_bytes: u64, len: usize, block: &'a mut Vec<u8>) -> &'a [u8] {
+        let bytes = self.bytes.as_ref().map_or(&[][..], |bytes| bytes);
+        let before = self.before.as_ref().map_or(&[][..], |bytes| bytes);
+        if let Some(from) = start_bytes.checked_sub(self.start_bytes)
+            && let Some(whole) = bytes.get(from as usize..from as usize + len)
         {
-            compressors.sizes(whole, count)
-        } else {
-            block.clear();
-            let missing = job.start_bytes.saturating_sub(wanted.start_bytes) as usize;
-            // A hole before the segment has no bytes; it counts as zeros.
-            let tail = before.len().saturating_sub(missing);
-            let lacking = missing.saturating_sub(before.len()).min(block_bytes);
-            block.resize(lacking, 0);
-            block.extend_from_slice(&before[tail..]);
-            let from = wanted.start_bytes.saturating_sub(job.start_bytes) as usize;
-            let rest = bytes.get(from..).unwrap_or_default();
-            block.extend_from_slice(
-                &rest[..rest.len().min(block_bytes.saturating_sub(block.len()))],
-            );
-            block.resize(block_bytes, 0);
-            compressors.sizes(block, count)
-        };
-        (wanted.grid, wanted.print, sizes)
-    };
-    job.wanted.iter().map(sizes).collect()
+            return whole;
+        }
+        block.clear();
+        let missing = self.start_bytes.saturating_sub(start_bytes) as usize;
+        // A hole before the segment has no bytes; it counts as zeros.
+        let tail = before.len().saturating_sub(missing);
+        block.resize(missing.saturating_sub(before.len()).min(len), 0);
+        block.extend_from_slice(&before[tail..]);
+        let from = start_bytes.saturating_sub(self.start_bytes) as usize;
+        let rest = bytes.get(from..).unwrap_or_default();
+        block.extend_from_slice(&rest[..rest.len().min(len.saturating_sub(block.len()))]);
+        block.resize(len, 0);
+        block
+    }
+}
+
+fn compress(
+    job: Job,
+    grids: &[(Grid, usize)],
+    compressors: &mut Compressors,
+    block: &mut Vec<u8>,
+) -> Vec<Compressed> {
+    match job {
+        Job::InPlace { wanted, around } => {
+            let sizes = |wanted: &Wanted| {
+                let (grid, count) = grids[wanted.grid];
+                let bytes = around.block(wanted.start_bytes, grid.block_bytes as usize, block);
+                (wanted.grid, wanted.print, compressors.sizes(bytes, count))
+            };
+            wanted.iter().map(sizes).collect()
+        }
+        Job::Copied(blocks) => {
+            let sizes = |(grid, print, bytes): Copied| {
+                (grid, print, compressors.sizes(&bytes, grids[grid].1))
+            };
+            blocks.into_iter().map(sizes).collect()
+        }
+    }
 }

@@ -35,6 +35,7 @@ pub mod clock;
 pub mod descriptors;
 pub mod fiemap;
 pub mod file;
+pub mod free_space;
 pub mod heap;
 pub mod held;
 pub mod input;

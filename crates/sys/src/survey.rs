@@ -5,7 +5,7 @@
 //! report about the path itself is queried first and kept separate, so that the rest can be tested
 //! on trees of other machines.
 
-mod devices;
+pub(crate) mod devices;
 mod host;
 mod link;
 mod place;

@@ -12,9 +12,9 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use blockstone_base::rule::{judge, listed};
 use blockstone_base::table::Rows as _;
-use blockstone_base::units::{Bytes, counted};
+use blockstone_base::units::{Bytes, counted, thousands};
 use blockstone_reduce::findings::Findings;
-use blockstone_reduce::generate::{self, Kind, Shape};
+use blockstone_reduce::generate::{self, Expected, Kind, Shape};
 use blockstone_reduce::model::{BUILT_IN, Model};
 use blockstone_reduce::plan::{COMPRESSED_CONTENTS, Compress, Plan};
 use blockstone_report::render::json::schema::Document;
@@ -137,7 +137,11 @@ fn outcome(args: &ReduceArgs, model: &Model, bar: &mut Progress) -> Result<Outco
         refuse_filled(dir)?;
     }
     let look = if args.save.is_some() { Look::All } else { Look::Large };
-    let survey = blockstone_scan::survey(&args.paths, look, settings.rate, &mut looking(bar))?;
+    let mut survey = blockstone_scan::survey(&args.paths, look, settings.rate, &mut looking(bar))?;
+    if args.free_space {
+        let mut watch = |done| bar.step(done, "free space");
+        survey.free = blockstone_scan::free_space(&args.paths, settings.rate, &mut watch)?;
+    }
     if survey.files.is_empty() {
         let hint = match survey.skipped.first() {
             Some(skipped) => format!("{}: {}", skipped.path, skipped.why),
@@ -170,6 +174,7 @@ fn plan(args: &ReduceArgs, model: &Model, threads: usize) -> Result<Plan> {
         CompressWhat::Every => Compress::Every,
         CompressWhat::Not => Compress::Not,
     };
+    plan.deduplicates = model.deduplicates;
     plan.chunks = !args.no_shifts;
     plan.memory_bytes = blockstone_scan::table_bytes(args.memory, threads, &plan)?;
     Ok(plan)
@@ -225,14 +230,24 @@ fn model(name: &str) -> Result<Model> {
 }
 
 fn generate(name: &str, args: &ReduceArgs, printer: Printer) -> Result<Exit> {
+    let kind = generate::find(name).context("find the kind of data set")?;
+    let shape = shape(args, kind)?;
+    if args.dry_run {
+        let Some(expected) = generate::expected(kind, &shape) else {
+            bail!(Failure::new(
+                format!("expect ratios of {name}: they have no formula"),
+                "create the files and scan them"
+            ));
+        };
+        printer.answer(&format!("{}\n{}", counts(name, &shape, &expected), ratios(&expected)))?;
+        return Ok(Exit::Done);
+    }
     let [dir] = args.paths.as_slice() else {
         bail!(Failure::new(
             format!("generate {name}: one directory is needed"),
             "name one that does not exist yet"
         ));
     };
-    let kind = generate::find(name).context("find the kind of data set")?;
-    let shape = shape(args, kind)?;
     let mut bar = Progress::start(printer)?;
     let mut watch = |done: f64| bar.step(done, name);
     let made = blockstone_scan::generate(dir, kind, &shape, &mut watch)?;
@@ -245,20 +260,49 @@ fn generate(name: &str, args: &ReduceArgs, printer: Printer) -> Result<Exit> {
             dir.display()
         ));
         if let Some(expected) = generate::expected(kind, &shape) {
-            let (ratio, masked) = (expected.ratio(), expected.ratio_masked());
-            printer.note(&format!(
-                "expected ratio of 8K blocks: {ratio:.2}:1, with header fields masked \
-                 {masked:.2}:1"
-            ));
+            printer.note(&ratios(&expected));
         }
     }
     Ok(bar.exit())
 }
 
+/// States the numbers behind the expected ratios.
+fn counts(name: &str, shape: &Shape, expected: &Expected) -> String {
+    let heads = match expected.distinct.plain == shape.distinct_by_head() && shape.head_blocks > 0 {
+        true => format!(", {} of each file its own", thousands(shape.head_blocks as i64)),
+        false => String::new(),
+    };
+    let block = Bytes(shape.block_bytes as u64);
+    let (files, size) = (counted(shape.files.into(), "file"), Bytes(shape.file_bytes()));
+    let [all, distinct] =
+        [expected.blocks, expected.distinct.plain].map(|blocks| thousands(blocks as i64));
+    format!("{name}: {files} of {size}\n{all} blocks of {block}, {distinct} different{heads}")
+}
+
+/// States the ratios that a scan has to find.
+fn ratios(expected: &Expected) -> String {
+    let (ratio, masked) = (expected.ratio(), expected.ratio_masked());
+    let mut text = format!(
+        "expected ratio of 8K blocks: {ratio:.2}:1, with header fields masked {masked:.2}:1"
+    );
+    if let Some(compression) = expected.compression_in_quarters() {
+        let bytes = expected.blocks as f64 * BLOCK_BYTES as f64;
+        let both = ratio * compression;
+        text += &format!(
+            "\nwith --model xtremio: dedup {ratio:.2}:1 × compression {compression:.2}:1 = \
+             reduction {both:.1}:1;\n{} in → {} stored",
+            Bytes(bytes as u64),
+            Bytes((bytes / both) as u64)
+        );
+    }
+    text
+}
+
+const BLOCK_BYTES: u64 = 8192;
+
 /// Files of 8K blocks. Kinds that have a head get one of the length requested, otherwise the same
 /// share as in the files of 32 GiB that they resemble.
 fn shape(args: &ReduceArgs, kind: &Kind) -> Result<Shape> {
-    const BLOCK_BYTES: u64 = 8192;
     let blocks_per_file = args.size.0 / BLOCK_BYTES;
     if blocks_per_file == 0 || !args.size.0.is_multiple_of(BLOCK_BYTES) {
         bail!(Failure::new(
@@ -299,5 +343,7 @@ fn shape(args: &ReduceArgs, kind: &Kind) -> Result<Shape> {
     })
 }
 
-const HEAD_BLOCKS_OF_32_GIB: f64 = 8692.0;
+/// As many as give the ratio that an array reported for 121 of them; see
+/// [`generate::Expected`].
+const HEAD_BLOCKS_OF_32_GIB: f64 = 16_750.0;
 const BLOCKS_OF_32_GIB: f64 = 4_194_304.0;

@@ -232,7 +232,7 @@ fn reduction_is_the_product(document: &Value) {
 const FILES: u32 = 16;
 const BLOCKS_A_FILE: u64 = 1024;
 /// As many blocks of its own per file as the 32 GiB files have that these files resemble.
-const HEAD_BLOCKS: u64 = 2;
+const HEAD_BLOCKS: u64 = 4;
 
 /// Expected ratio of files that have the same blocks after their heads.
 fn ratio_by_head() -> f64 {

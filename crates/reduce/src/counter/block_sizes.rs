@@ -96,6 +96,11 @@ impl BlockSizes {
         }
     }
 
+    /// Returns whether this content has to be compressed and has not been.
+    pub(super) fn lacks(&self, print: Fingerprint) -> bool {
+        matches!(self.contents.get(&print), Some((_, None)))
+    }
+
     pub(super) fn put(&mut self, print: Fingerprint, sizes: Sizes) {
         if let Some(content) = self.contents.get_mut(&print) {
             content.1 = Some(sizes);

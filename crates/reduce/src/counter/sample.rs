@@ -54,6 +54,11 @@ impl Sample {
         }
     }
 
+    /// Returns whether this content has to be compressed and has not been.
+    pub(super) fn lacks(&self, print: Fingerprint) -> bool {
+        matches!(self.sizes.get(&print), Some(None))
+    }
+
     /// Returns the contents and their sizes, in no particular order.
     pub fn sizes(&self) -> impl Iterator<Item = (Fingerprint, &Sizes)> {
         self.sizes.iter().filter_map(|(&print, sizes)| Some((print, sizes.as_ref()?)))

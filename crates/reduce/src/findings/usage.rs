@@ -1,7 +1,7 @@
 //! Used and never-used blocks, and the effect on the ratio of filling the unused ones.
 
-use crate::compress::Sizes;
 use crate::counter::{Counter, GridCount};
+use crate::estimate::{self, Interval};
 use crate::model::Model;
 use crate::page::Rows;
 
@@ -16,7 +16,7 @@ pub struct Usage {
     /// Deduplication ratio of the used blocks alone.
     pub used_dedup_ratio: Option<f64>,
     /// Compression ratio of the contents of the used blocks alone.
-    pub used_compression_ratio: Option<f64>,
+    pub used_compression_ratio: Option<Interval>,
     /// Bytes that would be stored if every block were used like those in use.
     pub bytes_when_full: Option<f64>,
     /// Rows of pages, for formats that show them.
@@ -33,7 +33,7 @@ impl Usage {
 
     /// Reduction ratio of the used blocks alone.
     pub fn used_reduction_ratio(&self) -> Option<f64> {
-        Some(self.used_dedup_ratio? * self.used_compression_ratio?)
+        Some(self.used_dedup_ratio? * self.used_compression_ratio?.value)
     }
 }
 
@@ -45,27 +45,29 @@ pub(super) fn usage(counter: &Counter, count: &GridCount, model: &Model) -> Usag
     let used_contents = (used_contents * count.table.scale()).min(used);
     let codec =
         model.codec.and_then(|codec| counter.plan().codecs.iter().position(|&c| c == codec));
-    let (mut compressed, mut bytes) = (0_u64, 0_u64);
-    if let Some(place) = codec {
-        let mut add = |print, times: u32, sizes: &Sizes| {
-            if count.table.get(print).is_some_and(|entry| !entry.never_used()) {
-                let stored = model.stored_bytes(count.grid.block_bytes, sizes[place]);
-                compressed += u64::from(times);
-                bytes += u64::from(times) * u64::from(stored);
-            }
-        };
+    let is_used = |print| count.table.get(print).is_some_and(|entry| !entry.never_used());
+    let block_bytes = count.grid.block_bytes;
+    let stored = |bytes: u32| model.stored_bytes(block_bytes, bytes);
+    let bounds = (stored(1), block_bytes);
+    let mean = codec.and_then(|place| {
         if model.deduplicates {
-            count.sample.sizes().for_each(|(print, sizes)| add(print, 1, sizes));
-        } else {
-            let blocks = count.compressed_blocks();
-            blocks.sizes.iter().for_each(|(print, times, sizes)| add(*print, *times, sizes));
+            let sizes = count.sample.sizes().filter(|&(print, _)| is_used(print));
+            let sizes: Vec<u32> = sizes.map(|(_, sizes)| stored(sizes[place])).collect();
+            let population = count.population(sizes.len());
+            return estimate::mean(sizes.into_iter(), population, bounds);
         }
-    }
-    let block_bytes = f64::from(count.grid.block_bytes);
+        let blocks = count.compressed_blocks();
+        let of_used = blocks.sizes.iter().filter(|&&(print, _, _)| is_used(print));
+        let mut sizes: Vec<(u32, u32)> =
+            of_used.map(|(_, times, sizes)| (*times, stored(sizes[place]))).collect();
+        sizes.sort_unstable();
+        let population = if blocks.are_drawn { used } else { count.population(sizes.len()) };
+        estimate::weighted_mean(&sizes, population, bounds)
+    });
     let used_compression_ratio = if model.codec.is_none() {
-        Some(1.0)
+        Some(Interval::exact(1.0))
     } else {
-        (bytes > 0).then(|| compressed as f64 * block_bytes / bytes as f64)
+        mean.map(|mean| Interval::exact(block_bytes.into()).over(mean))
     };
     let dedup = (used_contents > 0.0).then(|| used / used_contents);
     let used_dedup_ratio = if model.deduplicates { dedup } else { dedup.map(|_| 1.0) };
@@ -78,7 +80,7 @@ pub(super) fn usage(counter: &Counter, count: &GridCount, model: &Model) -> Usag
         bytes_when_full: None,
         rows: counter.page_rows(),
     };
-    let all_bytes = count.blocks as f64 * block_bytes;
+    let all_bytes = count.blocks as f64 * f64::from(block_bytes);
     usage.bytes_when_full = usage.used_reduction_ratio().map(|ratio| all_bytes / ratio);
     usage
 }

@@ -10,6 +10,7 @@ pub static KIND: Kind = Kind {
     doc: "runs of zeros, random bytes, repeats within and across files, shifted copies, text",
     block,
     distinct: None,
+    quarters: None,
 };
 
 const RUN_BLOCKS: u64 = 8;

@@ -11,6 +11,7 @@ pub static KIND: Kind = Kind {
     doc: "freshly formatted Oracle data files: individual headers, then identical empty blocks",
     block,
     distinct: Some(distinct),
+    quarters: Some(quarters),
 };
 
 /// File header, header of the space map, then the map.
@@ -33,9 +34,34 @@ fn distinct(shape: &Shape) -> Distinct {
     Distinct { plain: shape.distinct_by_head(), masked }
 }
 
-/// Generates a block of the head of a file, which no other file has.
+/// Of this many blocks of a head …
+const HEADS: u64 = 400;
+/// … these compress to a half, all others to a quarter, as empty blocks do. An array reported 81.8:1
+/// and 306.9:1 for files whose heads are 33 % of all contents, so that a content takes 2,183.5 bytes
+/// of 8,192 on average; if the others take 2,048 bytes, heads take 2,463, which is 0.2025 × 4,096 +
+/// 0.7975 × 2,048. The real contents are not known.
+const WIDE_HEADS: u64 = 81;
+/// Bytes of a block that a compressor needs in addition to those that do not compress.
+const OVERHEAD_BYTES: usize = 160;
+
+/// Returns whether a block of a head compresses to a half of its size, not to a quarter. Those are
+/// spread evenly.
+fn is_wide(block: u64) -> bool {
+    block * WIDE_HEADS % HEADS < WIDE_HEADS
+}
+
+fn quarters(shape: &Shape) -> u64 {
+    let heads = shape.head_blocks.min(shape.blocks_per_file);
+    // Block b is wide if the whole part of b × WIDE_HEADS ÷ HEADS grows there.
+    let wide = (heads * WIDE_HEADS).div_ceil(HEADS);
+    distinct(shape).plain + u64::from(shape.files) * wide
+}
+
+/// Generates a block of the head of a file, which no other file has: a part of it does not compress.
 pub(super) fn head(shape: &Shape, file: u32, block: u64, out: &mut [u8]) {
-    rng::fill(shape.key(file, block), out);
+    let part = out.len() / if is_wide(block) { 2 } else { 4 } - OVERHEAD_BYTES;
+    rng::fill(shape.key(file, block), &mut out[..part]);
+    out[part..].fill(0);
     put(out, 20, &file.to_le_bytes());
     put(out, 24, &block.to_le_bytes());
     let kind = TYPES[(block as usize).min(TYPES.len() - 1)];

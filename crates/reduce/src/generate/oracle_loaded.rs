@@ -10,6 +10,7 @@ pub static KIND: Kind = Kind {
           SCN",
     block,
     distinct: Some(distinct),
+    quarters: None,
 };
 
 const ROW_BYTES: usize = 64;

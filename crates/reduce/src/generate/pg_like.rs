@@ -7,6 +7,7 @@ pub static KIND: Kind = Kind {
     doc: "PostgreSQL tables of the same rows: xmin, LSN and checksum differ in each",
     block,
     distinct: Some(distinct),
+    quarters: None,
 };
 
 const HEADER_BYTES: usize = 24;

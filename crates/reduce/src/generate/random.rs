@@ -9,6 +9,7 @@ pub static KIND: Kind = Kind {
     doc: "random bytes: nothing repeats and nothing compresses",
     block,
     distinct: Some(|shape| Distinct::unmasked(shape.blocks())),
+    quarters: None,
 };
 
 fn block(shape: &Shape, file: u32, block: u64, out: &mut [u8]) {

@@ -10,6 +10,7 @@ pub static KIND: Kind = Kind {
     doc: "the same random bytes in every file, each shifted 3,072 bytes from the one before",
     block,
     distinct: Some(distinct),
+    quarters: None,
 };
 
 const SHIFT_BYTES: u64 = 3072;

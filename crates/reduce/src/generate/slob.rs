@@ -9,6 +9,7 @@ pub static KIND: Kind = Kind {
     doc: "Oracle blocks of one row each: columns of repeated characters and a unique key",
     block,
     distinct: Some(distinct),
+    quarters: None,
 };
 
 const COLUMN_BYTES: usize = 129;

@@ -9,6 +9,7 @@ pub static KIND: Kind = Kind {
     doc: "rows of text, each with a unique key and token: compresses between 2:1 and 3:1",
     block,
     distinct: Some(|shape| Distinct::unmasked(shape.blocks())),
+    quarters: None,
 };
 
 const WORDS: &str = "order invoice customer delivered pending north south returned blue green \

@@ -7,4 +7,5 @@ pub static KIND: Kind = Kind {
     doc: "zeros only",
     block: |_, _, _, out| out.fill(0),
     distinct: Some(|shape| Distinct::unmasked(u64::from(shape.blocks() > 0))),
+    quarters: None,
 };

@@ -9,8 +9,16 @@ use clap::{Args, ValueEnum, ValueHint};
 use crate::purpose::Purpose;
 
 /// Options that a saved scan has already decided.
-const COUNTING: [&str; 7] =
-    ["block_size", "offset", "codec", "compress", "no_shifts", "no_headers", "memory"];
+const COUNTING: [&str; 8] = [
+    "block_size",
+    "offset",
+    "codec",
+    "compress",
+    "no_shifts",
+    "no_headers",
+    "memory",
+    "free_space",
+];
 
 /// Arguments of `reduce`.
 #[derive(Args, Debug)]
@@ -37,8 +45,8 @@ pub struct ReduceArgs {
     /// Files, directories or block devices, which are only read
     ///
     /// With --merge, saved scans; with --generate, the directory to create.
-    #[arg(value_hint = ValueHint::AnyPath, required_unless_present = "resume",
-          conflicts_with = "resume")]
+    #[arg(value_hint = ValueHint::AnyPath, conflicts_with = "resume",
+          required_unless_present_any = ["resume", "dry_run"])]
     #[arg(add = Purpose::Input)]
     pub paths: Vec<PathBuf>,
     /// Block sizes to count; the model's is always included
@@ -84,6 +92,12 @@ pub struct ReduceArgs {
     /// Do not search for headers of database pages
     #[arg(long, help_heading = "Counting")]
     pub no_headers: bool,
+    /// Also read free blocks of the file systems: do they still hold data, and are discards passed
+    /// on?
+    ///
+    /// Reads at most 8,192 blocks of each, as root, from the device. Nothing is discarded.
+    #[arg(long, help_heading = "Counting")]
+    pub free_space: bool,
     /// Memory to use; if it is not enough, ratios are estimated from a sample of the distinct
     /// blocks
     #[arg(long, value_name = "SIZE", default_value = "1G", help_heading = "Reading")]
@@ -140,10 +154,14 @@ pub struct ReduceArgs {
     #[arg(conflicts_with_all = ["save", "resume", "merge", "html"])]
     pub size: Bytes,
     /// Blocks of 8K at the beginning of each file that no other file has, for oracle-like and
-    /// oracle-loaded: 8692 as in files of 32 GiB [default: in proportion to the size]
+    /// oracle-loaded [default: in proportion to the size, 16,750 in 32 GiB]
     #[arg(long, value_name = "BLOCKS", requires = "generate", help_heading = "Data sets")]
     #[arg(conflicts_with_all = ["save", "resume", "merge", "html"])]
     pub head: Option<u64>,
+    /// Only print the ratios to expect, for example of 121 files of 32G
+    #[arg(long, requires = "generate", help_heading = "Data sets")]
+    #[arg(conflicts_with_all = ["save", "resume", "merge", "html"])]
+    pub dry_run: bool,
     /// Seed of the content
     #[arg(long, default_value_t = 1, requires = "generate", help_heading = "Data sets")]
     #[arg(conflicts_with_all = ["save", "resume", "merge", "html"])]

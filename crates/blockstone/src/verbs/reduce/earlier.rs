@@ -463,7 +463,7 @@ fn usage(findings: &Findings) -> Usage {
         formatted_blocks: Number(usage.formatted_blocks),
         never_used_part: usage.never_used_part(),
         used_dedup_ratio: usage.used_dedup_ratio,
-        used_compression_ratio: usage.used_compression_ratio,
+        used_compression_ratio: usage.used_compression_ratio.map(|ratio| ratio.value),
         used_reduction_ratio: usage.used_reduction_ratio(),
         bytes_when_full: usage.bytes_when_full.map(|bytes| Number(bytes.round())),
         rows: (usage.rows.row_pages > 0).then_some(usage.rows),

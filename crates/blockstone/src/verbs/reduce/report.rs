@@ -20,7 +20,7 @@ use blockstone_report::{Block, Card, Detail, Headline, Report, Section, Tone};
 use blockstone_report::{block_size, percent, to_one};
 
 use super::rows::{
-    ClassRow, CompressionRow, FieldRow, FileRow, GridRow, MaskedRow, OccurrenceRow, RunRow,
+    ClassRow, CompressionRow, FieldRow, FileRow, FreeRow, GridRow, MaskedRow, OccurrenceRow, RunRow,
     SharedRow, ShiftRow, SkippedRow, StripRow, Summary,
 };
 
@@ -43,6 +43,7 @@ pub const TABLES: Tables = &[
     ("shared", SharedRow::COLUMNS),
     ("occurrences", OccurrenceRow::COLUMNS),
     ("files", FileRow::COLUMNS),
+    ("free_space", FreeRow::COLUMNS),
     ("skipped", SkippedRow::COLUMNS),
 ];
 /// Tables that show people, with columns for each offset and each step, what others have in rows.
@@ -206,6 +207,7 @@ fn on_screen(findings: &Findings, scanned: &Scanned) -> Vec<Section> {
         Section::new("steps", "").with([tables::steps(findings)]).with([classes(findings)]),
         Section::new("headers", "").with([ladder(findings)]).with(field_costs(findings)),
         Section::new("usage", "").with(usage(findings)),
+        Section::new("free", "").with(scanned.free.iter().flat_map(words::free)),
         Section::new("shifts", "").detail(Detail::Terminal).with(shifts),
         Section::new("places", "Where copies lie")
             .about(
@@ -337,7 +339,11 @@ fn on_page(findings: &Findings, scanned: &Scanned) -> Vec<Section> {
             "files",
             "What was scanned",
             Vec::new(),
-            vec![tables::files(findings, scanned, names), tables::skipped(scanned)],
+            vec![
+                tables::files(findings, scanned, names),
+                tables::free(scanned),
+                tables::skipped(scanned),
+            ],
         )
         .about(findings.model.about.clone()),
     ]

@@ -13,7 +13,7 @@ use blockstone_reduce::findings::{
     FieldCost, Findings, GridFigures, MaskedRatio, Occurrences, Shift,
 };
 use blockstone_reduce::page::Field;
-use blockstone_reduce::scanned::{FileState, Scanned, ScannedFile, Skipped};
+use blockstone_reduce::scanned::{FileState, FreeSpace, Scanned, ScannedFile, Skipped};
 
 use super::report::words;
 
@@ -305,6 +305,42 @@ rows! {
 }
 
 rows! {
+    /// Free space of file systems, and what it still holds.
+    pub struct FreeRow {
+        /// Where the file system is mounted.
+        mount_point: String = text("file system").answer(),
+        /// Its type.
+        kind: String = text("type"),
+        /// The device that it is on.
+        device: String = text("device"),
+        /// Bytes that the file system calls free.
+        free_bytes: u64 = bytes("free").answer(),
+        /// Share of them in blocks that are not all zeros.
+        holding_share: Value = share("hold data").answer(),
+        /// The same in bytes.
+        holding_bytes: Value = bytes("bytes").answer(),
+        /// Free blocks that were read.
+        read_blocks: u64 = count("read"),
+        /// Size of a block.
+        block_bytes: u64 = bytes("block"),
+        /// Number of pieces of free space.
+        extents: u64 = count("pieces"),
+        /// Whether all devices beneath take discards.
+        takes_discards: bool = flag("takes discards"),
+        /// The first device that takes none.
+        stopped_by: Value = text("stopped by"),
+        /// Least amount that can be discarded: the largest of the devices.
+        granularity_bytes: u64 = bytes("in steps of"),
+        /// Whether the file system discards blocks as soon as they are freed.
+        mounted_with_discard: bool = flag("mounted with discard"),
+        /// Size of the file of a loop device.
+        backing_bytes: Option<u64> = bytes("its file"),
+        /// Space that this file takes.
+        backing_allocated_bytes: Option<u64> = bytes("takes"),
+    }
+}
+
+rows! {
     /// Paths that were found but not scanned.
     pub struct SkippedRow {
         /// The path.
@@ -317,7 +353,7 @@ rows! {
 }
 
 /// Converts a figure with its interval.
-fn ratio(of: Interval) -> Value {
+pub fn ratio(of: Interval) -> Value {
     let Interval { value, low, high, samples } = of;
     if !value.is_finite() {
         Value::default()
@@ -338,6 +374,31 @@ fn known(value: f64) -> Value {
 fn ratio_of(grid: &GridFigures, ratio: Option<impl Into<Value>>) -> Value {
     let missing = if grid.blocks == grid.zero_blocks { Missing::Nothing } else { Missing::Off };
     ratio.map_or(missing.into(), Into::into)
+}
+
+impl FreeRow {
+    pub fn of(free: &FreeSpace) -> Self {
+        let holding = free.holding_share();
+        let granularities = free.discards.iter().map(|device| device.granularity_bytes);
+        let bytes = |share: Interval| ratio(share.scaled(free.free_bytes() as f64));
+        Self {
+            mount_point: free.mount_point.clone(),
+            kind: free.kind.clone(),
+            device: free.device.clone(),
+            free_bytes: free.free_bytes(),
+            holding_share: happened(holding.map(ratio)),
+            holding_bytes: happened(holding.map(bytes)),
+            read_blocks: free.read_blocks,
+            block_bytes: free.block_bytes,
+            extents: free.extents,
+            takes_discards: free.takes_discards(),
+            stopped_by: happened(words::without_discards(free).map(str::to_owned)),
+            granularity_bytes: granularities.max().unwrap_or_default(),
+            mounted_with_discard: free.mounted_with_discard,
+            backing_bytes: free.backing_bytes.map(|(bytes, _)| bytes),
+            backing_allocated_bytes: free.backing_bytes.map(|(_, allocated)| allocated),
+        }
+    }
 }
 
 impl Summary {
@@ -370,7 +431,7 @@ impl Summary {
             formatted_blocks: usage.formatted_blocks,
             never_used_share: usage.never_used_part(),
             used_dedup_ratio: happened(usage.used_dedup_ratio),
-            used_compression_ratio: happened(usage.used_compression_ratio),
+            used_compression_ratio: happened(usage.used_compression_ratio.map(ratio)),
             used_reduction_ratio: happened(usage.used_reduction_ratio()),
             stored_bytes_when_full: happened(usage.bytes_when_full.map(f64::round)),
             live_rows: rows.map(|rows| rows.live_rows).into(),

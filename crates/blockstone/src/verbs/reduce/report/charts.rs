@@ -55,7 +55,7 @@ pub fn compression(findings: &Findings) -> [Chart; 2] {
     let (mut steps, mut classes) = (Bars::default(), Bars::default());
     let finest = findings.compression.iter().map(|figures| figures.granule_bytes).min();
     for row in findings.compression.chunk_by(|a, b| a.codec == b.codec) {
-        let ratio = |figures: &CompressionFigures| Interval::exact(figures.ratio);
+        let ratio = |figures: &CompressionFigures| figures.interval;
         let name = row[0].codec.to_string();
         let all = row.iter().filter(|figures| figures.class == Class::All);
         let by_step = all.map(|f| (block_size(f.granule_bytes.into()), ratio(f)));

@@ -12,7 +12,7 @@ use blockstone_report::block_size;
 
 use super::words;
 use crate::verbs::reduce::rows::{
-    ClassRow, CompressionRow, FieldRow, FileRow, GridRow, MaskedRow, OccurrenceRow, RunRow,
+    self, ClassRow, CompressionRow, FieldRow, FileRow, FreeRow, GridRow, MaskedRow, OccurrenceRow, RunRow,
     SharedRow, ShiftRow, SkippedRow, StripRow,
 };
 
@@ -98,13 +98,13 @@ pub fn steps(findings: &Findings) -> Table {
     for row in all.chunk_by(|a, b| a.codec == b.codec) {
         let ratio = |granule: &u32| {
             let found = row.iter().find(|figures| figures.granule_bytes == *granule);
-            Value::from(found.map(|figures| figures.ratio))
+            found.map_or_else(Value::default, |figures| rows::ratio(figures.interval))
         };
         let mut cells = vec![Value::from(row[0].codec.to_string())];
         cells.extend(granules.iter().map(ratio));
         table.push(cells);
     }
-    table
+    sampled(table)
 }
 
 /// States the confidence of the intervals of a table, if it has any.
@@ -126,7 +126,7 @@ pub fn compression(findings: &Findings) -> Table {
     let rows = findings.compression.chunk_by(|a, b| key(a) == key(b)).map(|row| {
         let ratio = |class: Class| {
             let found = row.iter().find(|figures| figures.class == class);
-            happened(found.map(|figures| figures.ratio))
+            happened(found.map(|figures| rows::ratio(figures.interval)))
         };
         CompressionRow {
             codec: row[0].codec.to_string(),
@@ -222,6 +222,10 @@ pub fn ordered(scanned: &Scanned) -> Vec<(usize, &ScannedFile)> {
     let mut files: Vec<_> = scanned.files.iter().enumerate().collect();
     files.sort_by_key(|(_, file)| !file.state.is_partial());
     files
+}
+
+pub fn free(scanned: &Scanned) -> Table {
+    sampled(FreeRow::table("free_space", "Free space", scanned.free.iter().map(FreeRow::of)))
 }
 
 pub fn skipped(scanned: &Scanned) -> Table {

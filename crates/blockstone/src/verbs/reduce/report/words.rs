@@ -8,7 +8,7 @@ use blockstone_reduce::estimate::Interval;
 use blockstone_reduce::findings::{FieldCost, Findings, GridFigures, Occurrences};
 use blockstone_reduce::grid::Grid;
 use blockstone_reduce::page::{Field, Rows};
-use blockstone_reduce::scanned::{FileState, Scanned, ScannedFile};
+use blockstone_reduce::scanned::{FileState, FreeSpace, Scanned, ScannedFile};
 use blockstone_reduce::sets::FileId;
 
 use blockstone_report::{block_size, percent, to_one as ratio};
@@ -236,10 +236,12 @@ pub fn usage(findings: &Findings) -> Vec<String> {
     if let (Some(dedup), Some(compression), Some(both)) =
         (usage.used_dedup_ratio, usage.used_compression_ratio, usage.used_reduction_ratio())
     {
+        let sampled = Some(certainty(&compression)).filter(|_| !compression.is_exact());
+        let sampled = sampled.map_or_else(String::new, |sampled| format!(" ({sampled})"));
         sentences.push(format!(
-            "these alone: dedup {} × compression {} = {}",
+            "these alone: dedup {} × compression {}{sampled} = {}",
             ratio(dedup),
-            ratio(compression),
+            ratio(compression.value),
             ratio(both)
         ));
     }
@@ -262,6 +264,48 @@ fn deleted(rows: &Rows) -> Option<String> {
             thousands(rows.row_pages as i64)
         )
     })
+}
+
+/// Returns the first device of a file system that takes no discards.
+pub fn without_discards(free: &FreeSpace) -> Option<&str> {
+    let mut devices = free.discards.iter();
+    devices.find(|device| device.max_bytes == 0).map(|device| device.device.as_str())
+}
+
+/// Describes the free space of a file system: what it holds, and whether discards get through.
+pub fn free(free: &FreeSpace) -> Vec<String> {
+    let bytes = free.free_bytes();
+    let size = |share: f64| Bytes((share * bytes as f64).round() as u64);
+    let holding = free.holding_share().map(|share| match (share.is_exact(), share.value) {
+        (true, value) => format!("{} of them still hold data", size(value)),
+        (false, value) => format!(
+            "{} of them still hold data (99 %: {}–{})",
+            size(value),
+            size(share.low),
+            size(share.high)
+        ),
+    });
+    let holding = holding.unwrap_or_else(|| "no block could be read".to_owned());
+    let discards = match (without_discards(free), free.discards.first()) {
+        (Some(device), _) => format!("{device} takes no discards, so a trim changes nothing"),
+        (None, None) => "whether its device takes discards is not known".to_owned(),
+        (None, Some(_)) => {
+            let granularity = free.discards.iter().map(|it| it.granularity_bytes).max();
+            let steps = Bytes(granularity.unwrap_or_default());
+            let how = if free.mounted_with_discard {
+                "the file system discards what it frees".to_owned()
+            } else {
+                format!("`fstrim {}` would discard all free space", free.mount_point)
+            };
+            format!("its devices take discards, in steps of {steps}; {how}")
+        }
+    };
+    let backing = free.backing_bytes.map(|(bytes, allocated)| {
+        format!("the file of {} takes {} of {}", free.device, Bytes(allocated), Bytes(bytes))
+    });
+    let first =
+        format!("{} ({}): {} are free; {holding}", free.mount_point, free.kind, Bytes(bytes));
+    [Some(first), Some(discards), backing].into_iter().flatten().collect()
 }
 
 /// Predicts the ratio once every block is used as the used ones are.

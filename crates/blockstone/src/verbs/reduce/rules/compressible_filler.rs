@@ -39,7 +39,13 @@ fn look(case: &ScanCase) -> Judgement {
     };
     let finest =
         findings.compression.iter().filter(|c| c.class == Class::All && c.granule_bytes == 512);
-    let best = finest.map(|c| c.ratio).fold(ratio, f64::max);
-    let evidence = format!("used contents compress {ratio:.2}:1, all of them {best:.2}:1 at best");
-    Judgement::decide(ratio >= FILLER_RATIO, evidence, Vec::new())
+    let best = finest.map(|c| c.ratio).fold(ratio.value, f64::max);
+    let evidence =
+        format!("used contents compress {:.2}:1, all of them {best:.2}:1 at best", ratio.value);
+    // A sample decides only if its whole interval is on one side.
+    if ratio.low < FILLER_RATIO && ratio.high >= FILLER_RATIO && !ratio.is_exact() {
+        let (low, high) = (ratio.low, ratio.high);
+        return Judgement::inconclusive(format!("{evidence}; 99 %: {low:.2}–{high:.2}"));
+    }
+    Judgement::decide(ratio.value >= FILLER_RATIO, evidence, Vec::new())
 }
