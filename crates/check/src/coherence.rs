@@ -8,6 +8,7 @@ mod agent;
 mod ask;
 mod data;
 pub mod findings;
+mod held;
 pub mod history;
 mod names;
 mod ranks;

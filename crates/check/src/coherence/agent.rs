@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use blockstone_sys::file::{Access, BlockFile, FileError};
 use blockstone_sys::held::{HeldDir, OFlags};
 use blockstone_sys::mapped::Mapped;
 use blockstone_sys::range_lock::{self, RangeLock};
-use rustix::fs::{Advice, AtFlags, Dir, FlockOperation, Mode, fchmod, statat};
+use rustix::fs::{Advice, AtFlags, Dir, FlockOperation, Mode, Stat, fchmod, statat};
 use rustix::io::Errno;
 
 use super::ask::{
@@ -34,6 +34,8 @@ const LISTED_MAX: usize = 50_000;
 const LOCKED_BYTES: u64 = 8;
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(5);
 const FREE_RUN_LONGEST: Duration = Duration::from_secs(10);
+/// Maximum number of files that are held open at the same time.
+const KEPT_OPEN_MAX: usize = 8;
 const EIO: i32 = Errno::IO.raw_os_error();
 /// Pause between two attempts to take a lock.
 const AGAIN: Duration = Duration::from_micros(100);
@@ -75,8 +77,11 @@ pub struct Agent {
     memory: Slot,
     /// The file, if this rank made it.
     made: Option<BlockFile>,
-    /// Names that this rank made, with the locks that keep others from removing them.
-    names: BTreeMap<u32, File>,
+    /// Names that this rank made, with the locks that keep others from removing them, unless they
+    /// were closed.
+    names: BTreeMap<u32, Option<File>>,
+    /// Files that are held open while others change their names.
+    kept_open: BTreeMap<u32, File>,
 }
 
 type Done = Result<Answer, i32>;
@@ -94,6 +99,7 @@ impl Agent {
             memory,
             made: None,
             names: BTreeMap::new(),
+            kept_open: BTreeMap::new(),
         })
     }
 
@@ -372,7 +378,7 @@ impl Agent {
                 // all of it.
                 let file = made.and_then(|file| file.plain()).map_err(|error| errno_of(&error))?;
                 let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared);
-                self.names.insert(name, file);
+                self.names.insert(name, Some(file));
                 Ok(Answer::Done)
             }
             Act::Remove => done(dir.remove(Path::new(&path))).inspect(|_| {
@@ -404,6 +410,22 @@ impl Agent {
             Act::CountRecords => open(OFlags::RDONLY).and_then(|file| count_records(&file)),
             Act::Look => look(&dir, &path),
             Act::Open => look_at(open(OFlags::RDONLY)),
+            Act::Close => {
+                self.names.entry(name).and_modify(|file| *file = None);
+                Ok(Answer::Done)
+            }
+            Act::Hold if self.kept_open.len() < KEPT_OPEN_MAX => open(OFlags::RDONLY).map(|file| {
+                self.kept_open.insert(name, file);
+                Answer::Done
+            }),
+            Act::CountHeld => match self.kept_open.get(&name) {
+                Some(file) => count_again(file),
+                None => Err(Errno::BADF.into()),
+            },
+            Act::Release => {
+                self.kept_open.remove(&name);
+                Ok(Answer::Done)
+            }
             Act::List => lists(&dir, &path).map(Answer::Listed),
             _ => Ok(Answer::Refused),
         };
@@ -423,7 +445,7 @@ impl Agent {
                 let _ = dir.remove(Path::new(name));
             }
         }
-        (self.names, self.made) = (BTreeMap::new(), None);
+        (self.names, self.kept_open, self.made) = (BTreeMap::new(), BTreeMap::new(), None);
         (self.held, self.direct, self.mapped) = (None, None, None);
     }
 
@@ -501,7 +523,6 @@ fn is_marked(file: &BlockFile, id: u64) -> bool {
     read == Ok(SECTOR_BYTES) && found == mark(id)
 }
 
-/// Returns the size and mode of the file that a name leads to.
 /// Looks at a file that was opened. A server that knows no file of this handle any more answers as
 /// if there were none.
 fn look_at(file: io::Result<File>) -> io::Result<Answer> {
@@ -511,21 +532,20 @@ fn look_at(file: io::Result<File>) -> io::Result<Answer> {
             .any(|it| error.raw_os_error() == Some(it.raw_os_error()))
     };
     match file.and_then(|file| Ok(rustix::fs::fstat(&file)?)) {
-        Ok(found) => {
-            let look = Look { bytes: found.st_size as u64, mode: found.st_mode & 0o777 };
-            Ok(Answer::Look(Some(look)))
-        }
+        Ok(found) => Ok(Answer::Look(Some(look_of(&found)))),
         Err(error) if gone(&error) => Ok(Answer::Look(None)),
         Err(error) => Err(error),
     }
 }
 
+fn look_of(found: &Stat) -> Look {
+    Look { inode: found.st_ino, bytes: found.st_size as u64, mode: found.st_mode & 0o777 }
+}
+
+/// Looks at the file that a name leads to.
 fn look(dir: &HeldDir, name: &OsStr) -> io::Result<Answer> {
     match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(found) => {
-            let look = Look { bytes: found.st_size as u64, mode: found.st_mode & 0o777 };
-            Ok(Answer::Look(Some(look)))
-        }
+        Ok(found) => Ok(Answer::Look(Some(look_of(&found)))),
         Err(Errno::NOENT) => Ok(Answer::Look(None)),
         Err(error) => Err(error.into()),
     }
@@ -535,6 +555,13 @@ fn look(dir: &HeldDir, name: &OsStr) -> io::Result<Answer> {
 fn lists(dir: &HeldDir, name: &OsStr) -> io::Result<bool> {
     let mut entries = Dir::read_from(dir)?.take(LISTED_MAX).flatten();
     Ok(entries.any(|entry| entry.file_name().to_bytes() == name.as_bytes()))
+}
+
+/// Counts the records of a file that was counted before, and whose pages may be cached.
+fn count_again(mut file: &File) -> io::Result<Answer> {
+    let _ = rustix::fs::fadvise(file, 0, None, Advice::DontNeed);
+    file.rewind()?;
+    count_records(file)
 }
 
 /// Counts records of tag 1, of tag 2, and of neither.

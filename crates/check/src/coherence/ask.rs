@@ -111,6 +111,13 @@ pub enum Act {
     Look,
     /// Looks at the file by opening it.
     Open,
+    /// Opens the file and holds it open, until it is released.
+    Hold,
+    /// Counts the records in the file that is held open, without pages that are cached.
+    CountHeld,
+    Release,
+    /// Closes the file that this rank made and holds locked.
+    Close,
     /// Asks whether the directory lists the name.
     List,
 }
@@ -158,9 +165,10 @@ pub struct Step {
     pub end_ns: u64,
 }
 
-/// Size and mode of the file that a name leads to.
+/// The file that a name leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Look {
+    pub inode: u64,
     pub bytes: u64,
     pub mode: u32,
 }

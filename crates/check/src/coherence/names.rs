@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::ask::{Act, Answer, Ask, Look, Records};
 use super::history::INITIAL;
-use super::session::{Outcome, REFUSED, Session, Tried};
+use super::session::{Outcome, REFUSED, Session, Tried, Waited};
 use super::stamp::Content;
 use crate::CheckError;
 
@@ -42,9 +42,22 @@ pub enum Change {
     OpenRemoved,
     /// Removes the file and makes another of that name, which often gets the number of the first.
     Replace,
+    /// Renames the file, and the other lists the directory.
+    ListRenamed,
+    /// Removes a file that the other made; the other, and all further ranks, list the directory.
+    ListRemovedElsewhere,
+    /// As before, but they open the file.
+    OpenRemovedElsewhere,
 }
 
-const CHANGES: [(Change, &str); 12] = [
+impl Change {
+    /// Returns whether another rank than the one that makes the change made the file.
+    fn is_elsewhere(self) -> bool {
+        matches!(self, Self::ListRemovedElsewhere | Self::OpenRemovedElsewhere)
+    }
+}
+
+const CHANGES: [(Change, &str); 15] = [
     (Change::Create, "create"),
     (Change::List, "list"),
     (Change::Extend, "extend"),
@@ -57,23 +70,34 @@ const CHANGES: [(Change, &str); 12] = [
     (Change::ListRemoved, "list-removed"),
     (Change::OpenRemoved, "open-removed"),
     (Change::Replace, "replace"),
+    (Change::ListRenamed, "list-renamed"),
+    (Change::ListRemovedElsewhere, "list-removed-elsewhere"),
+    (Change::OpenRemovedElsewhere, "open-removed-elsewhere"),
 ];
 
 pub fn all(session: &mut Session<'_>) -> Result<(), CheckError> {
     let ranks: Vec<usize> = (0..session.ranks.len()).collect();
+    let writers = ranks.iter().copied().filter(|&it| session.ranks[it].can_write);
+    let writers: Vec<usize> = writers.collect();
     for (change, name) in CHANGES {
         if session.is_over() {
             return Ok(());
         }
         let case = format!("name/{name}");
         session.observer.phase(&case);
-        let outcome = session.both_ways(&ranks, |session, pair| changed(session, change, pair))?;
+        let among = if change.is_elsewhere() { &writers } else { &ranks };
+        let outcome = session.both_ways(among, |session, pair| changed(session, change, pair))?;
         if let Some(outcome) = outcome {
             session.push(case, outcome);
         }
     }
-    let writers = ranks.into_iter().filter(|&it| session.ranks[it].can_write);
-    let writers: Vec<usize> = writers.collect();
+    if session.is_over() {
+        return Ok(());
+    }
+    session.observer.phase("name/held-removed");
+    if let Some(outcome) = session.both_ways(&ranks, super::held::removed)? {
+        session.push("name/held-removed".to_owned(), outcome);
+    }
     let &[a, b, ..] = writers.as_slice() else { return Ok(()) };
     let races: [(&str, OfTwo); 2] = [("name/exclusive-create", exclusive), ("name/append", append)];
     for (case, race) in races {
@@ -116,44 +140,46 @@ pub fn changed(
     change: Change,
     ranks: (usize, usize),
 ) -> Result<Outcome, CheckError> {
-    let (writer, reader) = ranks;
-    let (mut lags, mut late) = (Vec::new(), 0);
+    let writer = ranks.0;
+    let (mut lags, mut late, mut reused) = (Vec::new(), 0, 0);
     let mut worst = (Class::Linearizable, String::new());
     // Only a few rounds, because each makes and removes a file.
     let rounds = session.rounds.clamp(2, 10) / 2;
     for _ in 0..rounds {
         let (name, other) = (session.name(), session.name());
-        let waited = match one_change(session, change, ranks, (name, other))? {
-            Ok(waited) => waited,
-            Err(Stop::Failed(doing, rank, errno)) => {
-                return Ok(Outcome::failed(doing, rank, errno));
-            }
-            Err(Stop::Unseen(ns)) => {
-                let ns = format_ns(ns as f64);
-                let evidence =
-                    format!("rank {writer} to {reader}: the file itself was not seen for {ns}");
-                return Ok(Outcome {
-                    operations: 1,
-                    stale: 1,
-                    ..Outcome::new(Class::Never, evidence)
-                });
-            }
-        };
+        let Seen { waited, by, is_reused } =
+            match one_change(session, change, ranks, (name, other))? {
+                Ok(seen) => seen,
+                Err(Stop::Failed(doing, rank, errno)) => {
+                    return Ok(Outcome::failed(doing, rank, errno));
+                }
+                Err(Stop::Unseen(rank, ns)) => {
+                    let (ns, maker) = (format_ns(ns as f64), maker_of(change, ranks));
+                    let evidence =
+                        format!("rank {maker} to {rank}: the file itself was not seen for {ns}");
+                    return Ok(Outcome {
+                        operations: 1,
+                        stale: 1,
+                        ..Outcome::new(Class::Never, evidence)
+                    });
+                }
+            };
         late += waited.late;
         lags.extend(waited.lag_ns);
+        reused += u32::from(is_reused);
         let class = waited.class();
         if class > worst.0 {
             let ns = waited.lag_ns.unwrap_or(session.patience.as_nanos() as u64);
             let after = format_ns(ns as f64);
             let evidence = match class {
-                Class::Never => format!("not seen for {after}"),
-                _ => format!("seen after {after}"),
+                Class::Never => format!("rank {writer} to {by}: not seen for {after}"),
+                _ => format!("rank {writer} to {by}: seen after {after}"),
             };
             worst = (class, evidence);
         }
         for name in [name, other] {
             // One of them exists, or none.
-            let _ = session.ask(writer, Ask::Name { name, act: Act::Remove })?;
+            let _ = session.ask(maker_of(change, ranks), Ask::Name { name, act: Act::Remove })?;
         }
         if class == Class::Never {
             break;
@@ -162,7 +188,13 @@ pub fn changed(
     let (class, evidence) = worst;
     let evidence = match class {
         Class::Linearizable => format!("{rounds} changes a direction, each seen at once"),
-        _ => format!("rank {writer} to {reader}: {evidence}"),
+        _ => evidence,
+    };
+    let evidence = match change {
+        Change::Replace => {
+            format!("{evidence}; {reused} new files had the inode number of the removed one")
+        }
+        _ => evidence,
     };
     let lags = if class == Class::Never { Vec::new() } else { lags };
     let operations = u64::from(rounds) + late;
@@ -172,8 +204,22 @@ pub fn changed(
 /// Reason why a change was not tried.
 enum Stop {
     Failed(&'static str, usize, i32),
-    /// The file that the change applies to was not seen within these nanoseconds.
-    Unseen(u64),
+    /// The file that the change applies to was not seen by this rank within these nanoseconds.
+    Unseen(usize, u64),
+}
+
+/// Result of one change.
+struct Seen {
+    waited: Waited,
+    /// The last rank that did not see it; the reader, if all saw it at once.
+    by: usize,
+    /// Whether the new file has the inode number of the removed one.
+    is_reused: bool,
+}
+
+/// Returns the rank that makes the file.
+fn maker_of(change: Change, (writer, reader): (usize, usize)) -> usize {
+    if change.is_elsewhere() { reader } else { writer }
 }
 
 fn one_change(
@@ -181,8 +227,13 @@ fn one_change(
     change: Change,
     (writer, reader): (usize, usize),
     (name, other): (u32, u32),
-) -> Result<Result<super::session::Waited, Stop>, CheckError> {
+) -> Result<Result<Seen, Stop>, CheckError> {
     let patience = session.patience;
+    let maker = maker_of(change, (writer, reader));
+    let lookers: Vec<usize> = match change.is_elsewhere() {
+        true => (0..session.ranks.len()).filter(|it| *it != writer).collect(),
+        false => vec![reader],
+    };
     let create = Ask::Name { name, act: Act::Create };
     let resize = |bytes| Ask::Name { name, act: Act::Resize(bytes) };
     let (before, there) = match change {
@@ -192,7 +243,10 @@ fn one_change(
         | Change::Rename
         | Change::Remove
         | Change::ListRemoved
-        | Change::OpenRemoved => (vec![create], name),
+        | Change::OpenRemoved
+        | Change::ListRenamed
+        | Change::ListRemovedElsewhere
+        | Change::OpenRemovedElsewhere => (vec![create], name),
         Change::Truncate | Change::Replace => (vec![create, resize(SIZE)], name),
         Change::RenameOver | Change::OpenRenamedOver => {
             (vec![create, resize(SIZE), Ask::Name { name: other, act: Act::Create }], other)
@@ -200,31 +254,51 @@ fn one_change(
     };
     if !before.is_empty() {
         for ask in before {
-            if let Err(errno) = session.ask(writer, ask)? {
-                return Ok(Err(Stop::Failed("create", writer, errno)));
+            if let Err(errno) = session.ask(maker, ask)? {
+                return Ok(Err(Stop::Failed("create", maker, errno)));
             }
         }
-        let since_ns = now_ns();
-        let waited = session.wait_for(since_ns, patience, &mut |session| {
-            look(session, reader, there, &|found| found.is_some())
-        })?;
-        match waited {
-            Ok(waited) if waited.lag_ns.is_some() => {}
-            Ok(_) => return Ok(Err(Stop::Unseen(now_ns() - since_ns))),
-            Err(errno) => return Ok(Err(Stop::Failed("stat", reader, errno))),
+        // The rank that removes it has to see it, too.
+        let removes = change.is_elsewhere().then_some(writer);
+        for rank in lookers.iter().copied().chain(removes) {
+            let since_ns = now_ns();
+            let waited = session.wait_for(since_ns, patience, &mut |session| {
+                look(session, rank, there, &|found| found.is_some())
+            })?;
+            match waited {
+                Ok(waited) if waited.lag_ns.is_some() => {}
+                Ok(_) => return Ok(Err(Stop::Unseen(rank, now_ns() - since_ns))),
+                Err(errno) => return Ok(Err(Stop::Failed("stat", rank, errno))),
+            }
         }
     }
-    // The reader looks before the change: its answer afterwards may come from its cache.
-    if let Err(errno) = sees(session, change, reader, (name, other))? {
-        return Ok(Err(Stop::Failed("stat", reader, errno)));
+    // It is removed like a file that no one has open.
+    if change.is_elsewhere() {
+        let _ = session.ask(maker, Ask::Name { name, act: Act::Close })?;
     }
+    // Readers look before the change: their answer afterwards may come from their cache.
+    for &rank in &lookers {
+        if let Err(errno) = sees(session, change, rank, (name, other))? {
+            return Ok(Err(Stop::Failed("stat", rank, errno)));
+        }
+    }
+    let before = match change {
+        Change::Replace => session.inode(writer, name)?,
+        _ => None,
+    };
     let acts = match change {
         Change::Create | Change::List => vec![Act::Create],
         Change::Extend => vec![Act::Resize(SIZE)],
         Change::Truncate => vec![Act::Resize(LESS)],
         Change::Chmod => vec![Act::Chmod(MODE)],
-        Change::Rename | Change::RenameOver | Change::OpenRenamedOver => vec![Act::RenameTo(other)],
-        Change::Remove | Change::ListRemoved | Change::OpenRemoved => vec![Act::Remove],
+        Change::Rename | Change::RenameOver | Change::OpenRenamedOver | Change::ListRenamed => {
+            vec![Act::RenameTo(other)]
+        }
+        Change::Remove
+        | Change::ListRemoved
+        | Change::OpenRemoved
+        | Change::ListRemovedElsewhere
+        | Change::OpenRemovedElsewhere => vec![Act::Remove],
         Change::Replace => vec![Act::Remove, Act::Create, Act::Resize(LESS)],
     };
     for act in acts {
@@ -232,10 +306,23 @@ fn one_change(
             return Ok(Err(Stop::Failed("change a file", writer, errno)));
         }
     }
-    let waited = session.wait_for(now_ns(), patience, &mut |session| {
-        sees(session, change, reader, (name, other))
+    let since_ns = now_ns();
+    let mut by = reader;
+    let waited = session.wait_for(since_ns, patience, &mut |session| {
+        for &rank in &lookers {
+            match sees(session, change, rank, (name, other))? {
+                Ok(true) => {}
+                answer => {
+                    by = rank;
+                    return Ok(answer);
+                }
+            }
+        }
+        Ok(Ok(true))
     })?;
-    Ok(waited.map_err(|errno| Stop::Failed("stat", reader, errno)))
+    let is_reused = before.is_some() && before == session.inode(writer, name)?;
+    let seen = |waited| Seen { waited, by, is_reused };
+    Ok(waited.map(seen).map_err(|errno| Stop::Failed("stat", by, errno)))
 }
 
 /// Returns whether the reader sees the result of the change.
@@ -248,10 +335,12 @@ fn sees(
     let is = |found: &dyn Fn(Look) -> bool, it: Option<Look>| it.is_some_and(found);
     match change {
         Change::Create => look(session, reader, name, &|it| it.is_some()),
-        Change::List | Change::ListRemoved => {
-            let is_there = change == Change::List;
-            let answer = session.ask(reader, Ask::Name { name, act: Act::List })?;
-            Ok(answer.map(|it| matches!(it, Answer::Listed(listed) if listed == is_there)))
+        Change::List => lists(session, reader, name, true),
+        Change::ListRemoved | Change::ListRemovedElsewhere => lists(session, reader, name, false),
+        Change::ListRenamed => {
+            let gone = lists(session, reader, name, false)?;
+            let there = lists(session, reader, other, true)?;
+            Ok(gone.and_then(|gone| there.map(|there| gone && there)))
         }
         Change::Extend => look(session, reader, name, &|it| is(&|it| it.bytes == SIZE, it)),
         Change::Truncate => look(session, reader, name, &|it| is(&|it| it.bytes == LESS, it)),
@@ -266,9 +355,17 @@ fn sees(
         Change::OpenRenamedOver => {
             opened(session, reader, other, &|it| is(&|it| it.bytes == SIZE, it))
         }
-        Change::OpenRemoved => opened(session, reader, name, &|it| it.is_none()),
+        Change::OpenRemoved | Change::OpenRemovedElsewhere => {
+            opened(session, reader, name, &|it| it.is_none())
+        }
         Change::Replace => opened(session, reader, name, &|it| is(&|it| it.bytes == LESS, it)),
     }
+}
+
+/// Returns whether the list of a rank has a name, or has it not, as wanted.
+fn lists(session: &mut Session<'_>, rank: usize, name: u32, is_there: bool) -> Tried<bool> {
+    let answer = session.ask(rank, Ask::Name { name, act: Act::List })?;
+    Ok(answer.map(|it| matches!(it, Answer::Listed(listed) if listed == is_there)))
 }
 
 fn look(

@@ -7,7 +7,7 @@ use crate::coherence::findings::{Cell, Class, ReadMode, WitnessOperation, WriteM
 use blockstone_measure::Observer;
 use blockstone_sys::clock::now_ns;
 
-use super::ask::{Answer, Ask, BLOCKS};
+use super::ask::{Act, Answer, Ask, BLOCKS};
 use super::history::{Contradiction, Operation};
 use super::ranks::Rank;
 use super::stamp::Content;
@@ -72,6 +72,15 @@ impl Session<'_> {
 
     pub fn ask(&mut self, rank: usize, ask: Ask) -> Tried<Answer> {
         Ok(as_tried(self.ranks[rank].ask(ask)?))
+    }
+
+    /// Returns the inode number of a name as a rank sees it.
+    pub fn inode(&mut self, rank: usize, name: u32) -> Result<Option<u64>, CheckError> {
+        let answer = self.ask(rank, Ask::Name { name, act: Act::Look })?;
+        Ok(match answer {
+            Ok(Answer::Look(Some(found))) => Some(found.inode),
+            _ => None,
+        })
     }
 
     /// Asks several ranks at the same time.

@@ -26,9 +26,9 @@ fn plan(mounts: &FuseMounts, patience: Duration) -> Plan {
     }
 }
 
-/// Runs a part of the check, with a rank on each of two mounts.
-fn tried<T>(
-    caches: [FuseCache; 2],
+/// Runs a part of the check, with a rank on each of some mounts.
+fn tried<T, const MOUNTS: usize>(
+    caches: [FuseCache; MOUNTS],
     patience: Duration,
     part: impl FnOnce(&mut Session<'_>) -> Result<T, CheckError>,
 ) -> T {
@@ -95,6 +95,9 @@ fn a_mount_that_drops_pages_when_a_file_is_opened_is_close_to_open() {
         ("name/open-removed", Class::Never),
         ("name/replace", Class::Never),
         ("name/open-renamed-over", Class::Never),
+        ("name/list-renamed", Class::Linearizable),
+        ("name/list-removed-elsewhere", Class::Linearizable),
+        ("name/open-removed-elsewhere", Class::Never),
         ("name/exclusive-create", Class::Linearizable),
     ] {
         assert_eq!(class(case), expected, "{case}: {found:#?}");
@@ -206,10 +209,57 @@ fn mounts_that_keep_nothing_or_all_are_told_apart() {
             names::Change::ListRemoved,
             names::Change::OpenRemoved,
             names::Change::Replace,
+            names::Change::ListRenamed,
+            names::Change::ListRemovedElsewhere,
+            names::Change::OpenRemovedElsewhere,
         ] {
             let outcome = names::changed(session, change, (0, 1))?;
             assert_eq!(outcome.class, Class::Linearizable, "{outcome:?}");
         }
         Ok(())
     });
+}
+
+/// One rank creates, another removes: the first and a third list and open what is gone.
+#[test]
+fn a_file_that_another_rank_removed_is_looked_for_at_all_the_others() {
+    require!(Fuse);
+    let caches = [FuseCache::NOTHING, FuseCache::NOTHING, FuseCache::UNTIL_OPENED];
+    tried(caches, Duration::from_millis(60), |session| {
+        // The removing rank is 1, the creating one 0.
+        let listed = names::changed(session, names::Change::ListRemovedElsewhere, (1, 0))?;
+        assert_eq!(listed.class, Class::Linearizable, "{listed:?}");
+        let opened = names::changed(session, names::Change::OpenRemovedElsewhere, (1, 0))?;
+        assert_eq!(opened.class, Class::Never, "{opened:?}");
+        assert!(opened.evidence.starts_with("rank 1 to 2: not seen for"), "{opened:?}");
+        Ok(())
+    });
+}
+
+#[test]
+fn an_open_file_is_read_as_it_was_after_its_removal() {
+    require!(Root);
+    let scratch = blockstone_testkit::ScratchDir::on_disk().unwrap();
+    let paths = vec![scratch.path().to_owned(); 2];
+    let plan = Plan {
+        paths,
+        destroy: Vec::new(),
+        id: 4712,
+        rounds: 10,
+        patience: Duration::from_secs(3),
+        free_run: Duration::ZERO,
+        limit: Duration::from_mins(1),
+    };
+    let (ranks, _) = local_ranks(&plan).unwrap();
+    let mut observer = Quiet;
+    let mut session = session(&plan, ranks, &mut observer);
+    start(&mut session, &plan, true).unwrap();
+    let held = held::removed(&mut session, (0, 1)).unwrap();
+    assert_eq!((held.class, held.stale), (Class::Linearizable, 0), "{held:?}");
+    let replaced = names::changed(&mut session, names::Change::Replace, (0, 1)).unwrap();
+    assert!(replaced.evidence.contains("had the inode number"), "{replaced:?}");
+    for rank in &mut session.ranks {
+        rank.ask(Ask::End(None)).unwrap();
+    }
+    assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0, "nothing is left");
 }

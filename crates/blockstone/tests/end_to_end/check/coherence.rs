@@ -87,6 +87,10 @@ fn one_file_system_on_two_mounts_and_for_two_processes_is_linearizable() {
         "name/list-removed",
         "name/open-removed",
         "name/replace",
+        "name/list-renamed",
+        "name/list-removed-elsewhere",
+        "name/open-removed-elsewhere",
+        "name/held-removed",
         "name/append",
     ];
     for case in wanted {
