@@ -79,6 +79,15 @@ pub enum CheckError {
     #[error("start a thread: {source}")]
     #[hint("raise the limit on processes (ulimit -u, pids.max), or end some of them")]
     Thread { source: io::Error },
+    #[error("start {ranks} ranks, each a thread: {source}{limit}")]
+    #[hint("raise that limit, or use fewer with --ranks")]
+    Threads { ranks: u32, source: io::Error, limit: String },
+    #[error(
+        "start {ranks} ranks: they need {needed} open files, and this process may have {limit} \
+         (ulimit -n)"
+    )]
+    #[hint("raise that limit, or use fewer with --ranks")]
+    Descriptors { ranks: u32, needed: u64, limit: u64 },
     #[error("run {program}: {source}")]
     #[hint("name a program that can be run, with its arguments")]
     Command { program: String, source: io::Error },

@@ -21,7 +21,7 @@ use crate::metadata::findings::{CacheGrowth, Cell, Growth, MetadataFindings, Ope
 use blockstone_base::identity::PathKind;
 use blockstone_measure::{Observer, claim, scratch};
 use blockstone_sys::scratch::ScratchDir;
-use blockstone_sys::{slab, survey};
+use blockstone_sys::{descriptors, slab, survey};
 use rustix::io::Errno;
 
 use crate::CheckError;
@@ -60,7 +60,8 @@ impl Settings {
     }
 }
 
-pub const RANKS_MAX: u32 = 256;
+/// Maximum number of ranks, which are threads of this process.
+pub const RANKS_MAX: u32 = 4_096;
 /// Maximum number of files: names have this many digits for each rank.
 pub const FILES_MAX: u64 = 100_000_000;
 
@@ -72,6 +73,8 @@ const FILL_LIMIT: Duration = Duration::from_mins(5);
 const FILE_BYTES: u64 = 600;
 /// Number of files that must be made to distinguish their memory from that of other processes.
 const LEAST_COUNTED: u64 = 1_000;
+/// The same for the files of a rank, which is a thread: the kernel has objects for that, too.
+const LEAST_OF_RANK: u64 = 20;
 /// Objects of a cache per file from which it counts as a cache that grows with files.
 const OBJECTS_PER_FILE: f64 = 0.5;
 
@@ -99,6 +102,7 @@ pub fn of_path(
     }
     claim::directory(path)?;
     has_room(path, settings)?;
+    has_descriptors(settings)?;
     let in_memory = target.file_system.as_ref().is_some_and(|found| found.in_memory().is_some());
     let file_system = target.file_system.map(|found| (found.kind, found.mount_point));
     let (kind, mount_point) = file_system.unzip();
@@ -145,9 +149,27 @@ fn failed(path: &Path, source: std::io::Error) -> CheckError {
     CheckError::Scratch { dir: path.to_owned(), source, hint }
 }
 
+/// Returns the files of each rank at each size: at least one, and the same number for every rank.
+fn of_each(settings: &Settings) -> Vec<u64> {
+    let each = settings.sizes.iter().map(|files| files.div_ceil(settings.ranks.into()).max(1));
+    let mut each: Vec<u64> = each.collect();
+    each.dedup();
+    each
+}
+
+/// Refuses more ranks than there are descriptors for: each holds its directory open, and a file or
+/// a directory.
+fn has_descriptors(settings: &Settings) -> Result<(), CheckError> {
+    let needed = u64::from(settings.ranks) * 2;
+    descriptors::make_room(needed).map_err(|limit| {
+        let ranks = settings.ranks;
+        CheckError::Descriptors { ranks, needed, limit }
+    })
+}
+
 /// Refuses more files than there are inodes or bytes for.
 fn has_room(path: &Path, settings: &Settings) -> Result<(), CheckError> {
-    let files = settings.sizes.last().copied().unwrap_or_default();
+    let files = settings.sizes.last().copied().unwrap_or_default().max(settings.ranks.into());
     let Ok(found) = rustix::fs::statvfs(path) else { return Ok(()) };
     // Without a number, as on btrfs, there is no limit.
     let few_inodes = found.f_files > 0 && found.f_favail < files + files / 64;
@@ -222,11 +244,11 @@ impl Check<'_> {
             let dirs = Dirs::make(scratch.as_fd(), shape, settings.ranks)
                 .map_err(|source| failed(self.path, source))?;
             let ranks = Ranks { count: settings.ranks, dirs: &dirs, content: &content };
-            let sizes = if number == 0 { &settings.sizes[..] } else { last(&settings.sizes) };
+            let sizes = of_each(settings);
+            let sizes = if number == 0 { &sizes[..] } else { last(&sizes) };
             let mut filled = 0;
-            for &files in sizes {
-                let each = files.div_ceil(settings.ranks.into());
-                let size = Size { ranks, shape, files, each };
+            for &each in sizes {
+                let size = Size { ranks, shape, files: each * u64::from(settings.ranks), each };
                 if !self.fill(&size, filled)? || !self.at(&size)? {
                     break;
                 }
@@ -265,14 +287,21 @@ impl Check<'_> {
                 self.take(size, Operation::Create, false, outcome);
             }
         }
-        let made = (size.each - filled) * u64::from(size.ranks.count);
-        self.count_memory(before, made);
+        self.count_memory(before, size.each - filled, size.ranks.count.into());
         Ok(true)
     }
 
-    /// Records how much the kernel's caches grew.
-    fn count_memory(&mut self, before: std::io::Result<Slabs>, made: u64) {
+    /// Records how much the kernel's caches grew while each of some ranks made files.
+    fn count_memory(&mut self, before: std::io::Result<Slabs>, each: u64, ranks: u64) {
+        let made = each * ranks;
         if made < LEAST_COUNTED {
+            return;
+        }
+        if each < LEAST_OF_RANK {
+            if self.memory.is_empty() {
+                let why = "each rank made too few to tell their memory from that of its thread";
+                why.clone_into(&mut self.memory_unseen);
+            }
             return;
         }
         let (before, after) = match (before, slab::slabs(Path::new("/"))) {
@@ -288,6 +317,7 @@ impl Check<'_> {
             let bytes_per_file = objects * now.object_bytes;
             (objects >= OBJECTS_PER_FILE).then_some(CacheGrowth { cache, bytes_per_file })
         });
+        self.memory_unseen = String::new();
         self.memory = grown.collect();
         self.memory.sort_by(|a, b| b.bytes_per_file.total_cmp(&a.bytes_per_file));
     }
@@ -419,4 +449,45 @@ fn growth(cells: &[Cell]) -> Vec<Growth> {
         (points.len() > 1).then(|| Growth::of(operation, points))
     };
     Operation::ALL.iter().filter_map(|&operation| of(operation)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_testkit::ScratchDir;
+
+    use super::*;
+
+    struct Quiet;
+
+    impl Observer for Quiet {}
+
+    fn settings(ranks: u32, sizes: &[u64]) -> Settings {
+        let limit = Duration::from_millis(20);
+        Settings {
+            shapes: vec![Shape::Own],
+            sizes: sizes.to_vec(),
+            ranks,
+            limit,
+            ..Settings::quick()
+        }
+    }
+
+    #[test]
+    fn every_rank_has_the_same_number_of_files() {
+        assert_eq!(of_each(&settings(2, &[1_000, 10_000])), [500, 5_000]);
+        assert_eq!(of_each(&settings(4_096, &[1_000, 2_000, 10_000])), [1, 3]);
+    }
+
+    #[test]
+    fn hundreds_of_ranks_work_at_the_same_time() {
+        let scratch = ScratchDir::on_disk().unwrap();
+        let found = of_path(scratch.path(), 1, &settings(300, &[100]), &mut Quiet).unwrap();
+        for operation in [Operation::Create, Operation::Stat, Operation::Unlink] {
+            let cell = found.cells.iter().find(|cell| cell.operation == operation).unwrap();
+            assert_eq!((cell.files, cell.operations), (300, 300), "{cell:#?}");
+            assert!(cell.latency.count() >= 300, "{cell:#?}");
+        }
+        assert!(found.cells.iter().all(|cell| cell.error.is_none()), "{found:#?}");
+        assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0, "nothing is left");
+    }
 }

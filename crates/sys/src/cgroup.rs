@@ -54,6 +54,7 @@ pub struct Groups {
     cpuacct: Vec<PathBuf>,
     memory: Vec<PathBuf>,
     blkio: Vec<PathBuf>,
+    pids: Vec<PathBuf>,
     /// Name of the innermost group that the kernel reported.
     name: String,
 }
@@ -92,6 +93,7 @@ impl Groups {
             cpuacct: directories(Some("cpuacct")),
             memory: directories(Some("memory")),
             blkio: directories(Some("blkio")),
+            pids: directories(Some("pids")),
             name,
         }
     }
@@ -199,6 +201,16 @@ impl Groups {
             .chain(v1)
             .filter(|limit| limit.limit_bytes < UNLIMITED_BYTES)
             .min_by_key(|limit| limit.limit_bytes.saturating_sub(limit.used_bytes))
+    }
+
+    /// Returns the limit on threads with the least room left: its file, the limit and the number of
+    /// threads that count.
+    pub fn thread_limit(&self) -> Option<(PathBuf, u64, u64)> {
+        let limits = self.unified.iter().chain(&self.pids).filter_map(|directory| {
+            let read = |file| number(&under(&self.root, directory.join(file)));
+            Some((directory.join("pids.max"), read("pids.max")?, read("pids.current")?))
+        });
+        limits.min_by_key(|(_, limit, used)| limit.saturating_sub(*used))
     }
 
     /// Returns the I/O limits on `devices` (`major:minor`), each with its control file.

@@ -6,7 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use blockstone_base::identity::keeps_in_memory;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::path::link_target;
 use crate::proc::under;
 
 /// File systems on block devices that have a device number of their own.
@@ -58,6 +60,50 @@ pub fn of(root: &Path, pid: u32) -> io::Result<Vec<Descriptor>> {
     Ok(entries.flatten().map(|entry| descriptor(entry.path())).collect())
 }
 
+/// Means to request I/O without waiting for it that a process has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AsyncMeans {
+    /// Descriptors of `io_uring` instances.
+    pub rings: u64,
+    /// AIO contexts (`io_setup`): each has its ring of events mapped. `None` if this user may not
+    /// see the mappings.
+    pub aio_contexts: Option<u64>,
+}
+
+/// Returns the means of a process. Fails when it has ended, or when this user may not see its
+/// descriptors.
+pub fn async_means(root: &Path, pid: u32) -> io::Result<AsyncMeans> {
+    let entries = std::fs::read_dir(under(root, format!("/proc/{pid}/fd")))?;
+    let is_ring = |entry: &std::fs::DirEntry| {
+        link_target(&entry.path()).is_ok_and(|target| target == Path::new("anon_inode:[io_uring]"))
+    };
+    let rings = entries.flatten().filter(is_ring).count() as u64;
+    let maps = std::fs::read(under(root, format!("/proc/{pid}/maps"))).ok();
+    let is_context = |line: &&[u8]| {
+        let line = line.trim_ascii_end();
+        let line = line.strip_suffix(b" (deleted)").unwrap_or(line);
+        line.ends_with(b" /[aio]")
+    };
+    let contexts = |maps: Vec<u8>| maps.split(|it| *it == b'\n').filter(is_context).count() as u64;
+    Ok(AsyncMeans { rings, aio_contexts: maps.map(contexts) })
+}
+
+/// Raises the limit on open files of this process, as far as it may, so that it can open this
+/// number of them in addition to a few others. Fails with the limit that it has.
+pub fn make_room(files: u64) -> Result<(), u64> {
+    const OTHERS: u64 = 64;
+    let needed = files + OTHERS;
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_none_or(|limit| limit >= needed) {
+        return Ok(());
+    }
+    let raised = Rlimit { current: Some(needed), maximum };
+    match maximum {
+        Some(most) if most < needed => Err(most),
+        _ => setrlimit(Resource::Nofile, raised).map_err(|_| current.unwrap_or(0)),
+    }
+}
+
 /// Returns the IDs of the mounts visible to a process whose file system is on this machine's
 /// devices.
 pub fn local_mounts(root: &Path, pid: u32) -> HashSet<u64> {
@@ -87,6 +133,24 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn means_of_asynchronous_io_are_counted() {
+        let root = tempfile::tempdir().unwrap();
+        let fds = root.path().join("proc/7/fd");
+        fs::create_dir_all(&fds).unwrap();
+        for (fd, target) in [(3, "anon_inode:[io_uring]"), (4, "/data/[io_uring]"), (5, "/x")] {
+            std::os::unix::fs::symlink(target, fds.join(fd.to_string())).unwrap();
+        }
+        let means = |aio_contexts| AsyncMeans { rings: 1, aio_contexts };
+        assert_eq!(async_means(root.path(), 7).unwrap(), means(None));
+        let maps = "7f00-7f01 rw-s 00000000 00:12 1   /[aio] (deleted)\n\
+                    7f02-7f03 rw-s 00000000 00:12 2   /[aio]\n\
+                    7f04-7f05 r--p 00000000 08:01 3   /data/[aio]x\n";
+        fs::write(root.path().join("proc/7/maps"), maps).unwrap();
+        assert_eq!(async_means(root.path(), 7).unwrap(), means(Some(2)));
+        assert!(async_means(root.path(), 8).is_err());
+    }
 
     #[test]
     fn flags_and_mounts_of_descriptors_are_read() {

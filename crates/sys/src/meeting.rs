@@ -5,7 +5,10 @@ use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Scope, ScopedJoinHandle};
 
-use crate::thread::scoped;
+use crate::thread::{scoped, scoped_small};
+
+/// Number of threads from which each has a small stack.
+const MANY: usize = 256;
 
 /// Where threads wait until all of them have arrived.
 #[derive(Debug)]
@@ -24,7 +27,10 @@ impl Meeting {
     pub fn wait(&self) -> bool {
         let mut missing = self.missing();
         *missing = missing.map(|threads| threads.saturating_sub(1));
-        self.changed.notify_all();
+        // Only the last of thousands wakes the others.
+        if *missing == Some(0) {
+            self.changed.notify_all();
+        }
         while missing.is_some_and(|threads| threads > 0) {
             missing = self.changed.wait(missing).unwrap_or_else(PoisonError::into_inner);
         }
@@ -40,7 +46,11 @@ impl Meeting {
         name: &str,
         works: impl IntoIterator<Item = W>,
     ) -> io::Result<Vec<ScopedJoinHandle<'scope, T>>> {
-        let start = |(number, work)| scoped(scope, &format!("{name}-{number}"), work);
+        let is_large = self.missing().is_some_and(|threads| threads > MANY);
+        let start = |(number, work)| {
+            let name = format!("{name}-{number}");
+            if is_large { scoped_small(scope, &name, work) } else { scoped(scope, &name, work) }
+        };
         let started: io::Result<Vec<_>> = works.into_iter().enumerate().map(start).collect();
         if started.is_err() {
             *self.missing() = None;

@@ -12,6 +12,8 @@ use rustix::io::Errno;
 /// Number of files in a directory of a tree, and of such directories in a branch.
 const LEAF: u64 = 256;
 const BRANCH: u64 = 64;
+/// Digits of a rank in a name.
+const OWNER_DIGITS: usize = 4;
 const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o700);
 pub const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -75,7 +77,7 @@ impl Dirs {
         let roots = match shape {
             Shape::One => vec![made(shape.name())?],
             Shape::Own | Shape::Tree => {
-                let name = |rank| format!("{}-{rank:03}", shape.name());
+                let name = |rank| format!("{}-{rank:04}", shape.name());
                 (0..ranks).map(|rank| made(&name(rank))).collect::<io::Result<_>>()?
             }
         };
@@ -95,7 +97,7 @@ impl Dirs {
             leaf(&mut name, number / LEAF);
         }
         name.push(kind as u8);
-        name.number(owner.into(), 3);
+        name.number(owner.into(), OWNER_DIGITS);
         name.number(number, 9);
         name
     }
@@ -162,11 +164,11 @@ mod tests {
         let one = Dirs::make(held.as_fd(), Shape::One, 3).unwrap();
         let tree = Dirs::make(held.as_fd(), Shape::Tree, 3).unwrap();
         let text = |name: Name| name.as_c_str().to_str().unwrap().to_owned();
-        assert_eq!(text(one.path(Kind::File, 2, 77)), "f002000000077");
-        let deep = text(tree.path(Kind::Renamed, 255, 999_999_999));
-        assert_eq!(deep, "b61035/d3906249/g255999999999");
+        assert_eq!(text(one.path(Kind::File, 2, 77)), "f0002000000077");
+        let deep = text(tree.path(Kind::Renamed, 4_095, 999_999_999));
+        assert_eq!(deep, "b61035/d3906249/g4095999999999");
         tree.prepare(2, 256).unwrap();
-        assert!(dir.path().join("tree-002/b00000/d0000001").is_dir());
+        assert!(dir.path().join("tree-0002/b00000/d0000001").is_dir());
         assert_eq!(tree.leaves(600).collect::<Vec<_>>(), [0, 256, 512]);
         assert_eq!(one.leaves(600).collect::<Vec<_>>(), [0]);
     }

@@ -3,17 +3,17 @@
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::thread;
 use std::time::Duration;
 
 use crate::metadata::findings::{Moved, Operation};
 use blockstone_base::LatencyHistogram;
+use blockstone_base::histogram::SharedHistogram;
 use blockstone_base::stats::{self, Estimate};
 use blockstone_measure::Observer;
-use blockstone_sys::account;
 use blockstone_sys::clock::now_ns;
 use blockstone_sys::meeting::Meeting;
 use blockstone_sys::proc::{PseudoFile, numbers};
+use blockstone_sys::{account, thread};
 use rustix::io::Errno;
 
 use super::layout::{Dirs, Kind};
@@ -87,20 +87,21 @@ impl Ranks<'_> {
     ) -> Result<Outcome, CheckError> {
         let stop = AtomicBool::new(false);
         let ended = AtomicU32::new(0);
+        let latency = SharedHistogram::new();
         let start = Meeting::of(self.count as usize + 1);
         let limit_ns = u64::try_from(task.limit.as_nanos()).unwrap_or(u64::MAX);
         let read_before = bytes_read();
         let moved_before = device.moved();
         let asked_before = device.asked();
-        let done: Vec<Done> = thread::scope(|scope| {
-            let (here, stop, ended) = (&start, &stop, &ended);
+        let done: Vec<Done> = std::thread::scope(|scope| {
+            let (here, stop, ended, latency) = (&start, &stop, &ended, &latency);
             let work = |rank| {
                 move || {
                     if !here.wait() {
                         return Done::default();
                     }
                     let until_ns = now_ns().saturating_add(limit_ns);
-                    let done = self.job(task, rank, until_ns, stop).run();
+                    let done = self.job(task, rank, until_ns, (stop, latency)).run();
                     ended.fetch_add(1, Ordering::Release);
                     done
                 }
@@ -111,16 +112,25 @@ impl Ranks<'_> {
                 if observer.interrupted().is_some() {
                     stop.store(true, Ordering::Relaxed);
                 }
-                thread::sleep(LOOK);
+                std::thread::sleep(LOOK);
             }
             Ok(ranks.into_iter().map(|rank| rank.join().unwrap_or_default()).collect())
         })
-        .map_err(|source: io::Error| CheckError::Thread { source })?;
+        .map_err(|source: io::Error| self.no_threads(source))?;
         let moved = device.moved().zip(moved_before).map(|(now, then)| since(now, then));
         let asked = device.asked().zip(asked_before);
         let asked = asked.map(|(now, then)| server::since(now, &then));
         let bytes_read = bytes_read().zip(read_before).map(|(now, then)| now - then);
-        Ok(Outcome { bytes_read, moved, asked, ..collect(&done) })
+        let latency = latency.take();
+        Ok(Outcome { latency, bytes_read, moved, asked, ..collect(&done) })
+    }
+
+    /// Names the limit on threads that is in the way.
+    fn no_threads(&self, source: io::Error) -> CheckError {
+        let limit = thread::limit(Path::new("/")).map_or_else(String::new, |it| {
+            format!("; {} is {}, and {} of it are in use", it.name, it.limit, it.used)
+        });
+        CheckError::Threads { ranks: self.count, source, limit }
     }
 
     fn job<'a>(
@@ -128,7 +138,7 @@ impl Ranks<'_> {
         task: &'a Task,
         rank: u32,
         until_ns: u64,
-        stop: &'a AtomicBool,
+        (stop, latency): (&'a AtomicBool, &'a SharedHistogram),
     ) -> Job<'a> {
         let owner = match task.operation {
             Operation::Create => rank,
@@ -143,6 +153,7 @@ impl Ranks<'_> {
             kind: task.kind,
             spread: task.spread,
             content: self.content,
+            latency,
             until_ns,
             stop,
         }
@@ -154,7 +165,6 @@ fn collect(done: &[Done]) -> Outcome {
     let mut marks: Vec<(u64, u64)> = Vec::new();
     for rank in done {
         outcome.operations.push(rank.operations);
-        outcome.latency.merge(&rank.latency);
         outcome.cpu_ns += rank.cpu_ns;
         outcome.error = outcome.error.or(rank.error);
         marks.extend(&rank.marks);

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::metadata::findings::Operation;
-use blockstone_base::LatencyHistogram;
+use blockstone_base::histogram::SharedHistogram;
 use blockstone_sys::clock::now_ns;
 use blockstone_sys::usage;
 use rustix::fs::{
@@ -48,6 +48,8 @@ pub struct Job<'a> {
     pub spread: bool,
     /// Content written to each file that is made durable.
     pub content: &'a [u8],
+    /// Latencies of all ranks: a histogram of each of thousands of them would need too much memory.
+    pub latency: &'a SharedHistogram,
     /// The job ends after this time, and when `stop` is set.
     pub until_ns: u64,
     pub stop: &'a AtomicBool,
@@ -58,7 +60,6 @@ pub struct Job<'a> {
 pub struct Done {
     /// Operations that succeeded: the first of `numbers`, if these are processed in order.
     pub operations: u64,
-    pub latency: LatencyHistogram,
     /// Times, and operations since the previous mark.
     pub marks: Vec<(u64, u64)>,
     pub cpu_ns: u64,
@@ -254,6 +255,7 @@ fn gcd(a: u64, b: u64) -> u64 {
 /// Counts and times operations.
 struct Meter<'a> {
     done: &'a mut Done,
+    latency: &'a SharedHistogram,
     until_ns: u64,
     stop: &'a AtomicBool,
     every: u64,
@@ -265,13 +267,20 @@ impl<'a> Meter<'a> {
         let files = job.numbers.end - job.numbers.start;
         done.marks.push((now_ns(), 0));
         let every = (files / MARKS).max(1);
-        Self { done, until_ns: job.until_ns, stop: job.stop, every, unmarked: 0 }
+        Self {
+            done,
+            latency: job.latency,
+            until_ns: job.until_ns,
+            stop: job.stop,
+            every,
+            unmarked: 0,
+        }
     }
 
     /// Records an operation; returns whether it was the last that there is time for.
     fn after(&mut self, began_ns: u64) -> bool {
         let now_ns = now_ns();
-        self.done.latency.record(now_ns - began_ns);
+        self.latency.record(now_ns - began_ns);
         self.add(now_ns)
     }
 

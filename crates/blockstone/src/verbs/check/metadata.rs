@@ -70,7 +70,8 @@ struct MetadataArgs {
     #[arg(long, value_delimiter = ',', value_parser = one_of(SHAPES),
           default_values = [Shape::One.name(), Shape::Own.name(), Shape::Tree.name()])]
     shape: Vec<Shape>,
-    /// Threads that work at the same time, each on the files of the next one
+    /// Threads that work at the same time, each on the files of the next one; all have the same
+    /// number of files, at least one
     #[arg(long, value_name = "NUMBER", default_value = "2",
           value_parser = clap::value_parser!(u32).range(1..=i64::from(RANKS_MAX)))]
     ranks: u32,

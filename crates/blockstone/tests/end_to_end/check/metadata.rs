@@ -67,6 +67,7 @@ fn metadata_of_what_is_no_directory_and_of_too_many_files_is_refused() {
         (&["metadata", &data, "--files", "99"], "from 100"),
         (&["metadata", &data, "--files", "101M"], "to 100M"),
         (&["metadata", &data, "--ranks", "0"], "0"),
+        (&["metadata", &data, "--ranks", "4097"], "4096"),
         (&["metadata", &data, "--write", "2M"], "at most 1 MiB"),
         (&["metadata", &data, "--shape", "heap"], "heap"),
         (&["metadata", &data, "--drop-caches=none"], "none"),
@@ -75,4 +76,10 @@ fn metadata_of_what_is_no_directory_and_of_too_many_files_is_refused() {
         let what = refused(&place, place.command("check").args(*arguments));
         assert!(what.contains(said), "{arguments:?}: {what}");
     }
+    let check = place.command("check");
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -n 1000; exec \"$@\"", "sh"]).arg(check.get_program());
+    limited.args(check.get_args()).args(["metadata", &data, "--ranks", "4096"]);
+    let what = refused(&place, &mut limited);
+    assert!(what.contains("8192 open files, and this process may have 1000"), "{what}");
 }
