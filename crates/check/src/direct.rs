@@ -12,8 +12,10 @@ mod matrix;
 mod place;
 mod requested;
 mod scratch;
+mod submission;
 mod witness;
 
+use std::fs::File;
 use std::path::Path;
 
 use crate::direct::findings::DirectFindings;
@@ -26,6 +28,17 @@ use witness::Witness;
 
 pub(crate) use files::family;
 pub use files::{Processes, of_processes};
+
+/// Returns the result of `work`, and how many pages its calls through descriptors with `O_DIRECT`
+/// added to the page cache of a file; or why that was not counted.
+pub(crate) fn pages_added_by<T>(file: File, work: impl FnOnce() -> T) -> (T, Result<u64, String>) {
+    let mut witness = Witness::of_this_process();
+    let number = witness.watch(file);
+    let done = work();
+    let effect = number.and_then(|number| witness.effects()?.get(number).copied());
+    let added = effect.map(|effect| effect.all_direct().added_pages);
+    (done, added.ok_or_else(|| format!("requests were not counted: {}", witness.why())))
+}
 
 /// Tries every operation in every shape on scratch files in a directory, or reads of a file or
 /// device, whose content and cached pages are not changed. `id` names the scratch files. Fails if
@@ -63,6 +76,9 @@ pub fn of_path(
         kernel: witness.capability(),
         cells: tried.cells,
         files: Vec::new(),
+        submitters: Vec::new(),
+        submissions_unmeasured: None,
+        submission_setting: None,
         unseen_files: 0,
         observed_s: 0.0,
         unfinished: tried.unfinished,

@@ -6,7 +6,8 @@
 
 mod classify;
 mod command;
-mod counter;
+pub(crate) mod counter;
+mod direct_cost;
 pub mod findings;
 mod flows;
 mod quick;
@@ -14,19 +15,21 @@ mod saving;
 mod tools;
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::iosize::findings::{Charged, IosizeFindings};
+use crate::iosize::findings::{Charged, Direction, Flow, IosizeFindings};
+use blockstone_base::Capability;
 use blockstone_measure::Observer;
 use blockstone_sys::{account, process};
 
 use crate::{CheckError, direct};
 use counter::Counter;
 
+pub use direct_cost::LARGE_BYTES;
 pub use quick::of_path;
-pub use tools::of_tools;
+pub use tools::{Dumped, of_tools};
 
 /// Interval at which the request to end is polled.
 const LOOK: Duration = Duration::from_millis(100);
@@ -34,9 +37,10 @@ const LOOK: Duration = Duration::from_millis(100);
 const ALL_FILES: &str = "all files";
 
 /// Runs a command to its end, and counts what it and its children request. Fails if it cannot be
-/// run; its exit status is a finding.
+/// run; its exit status is a finding. `id` names a scratch file beside the file that it wrote most.
 pub fn of_command(
     words: &[OsString],
+    id: u64,
     observer: &mut dyn Observer,
 ) -> Result<IosizeFindings, CheckError> {
     let words_shown: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
@@ -47,6 +51,8 @@ pub fn of_command(
     let observed_s = began.elapsed().as_secs_f64();
     counter.write_back(observer);
     let mut findings = findings(words_shown.join(" "), &mut counter, observer);
+    // Its programs in the kernel take time in every call.
+    drop(counter);
     findings.exit = ran.exit;
     findings.charged = ran.charged;
     findings.cpu_ns = Some(ran.cpu_ns);
@@ -54,8 +60,24 @@ pub fn of_command(
     findings.observed_s = observed_s;
     if findings.signal.is_none() {
         findings.saving = saving::measured(&findings);
+        predict(&mut findings, id, observer);
     }
     Ok(findings)
+}
+
+/// Predicts what its calls on the file that it read most, and on the one that it wrote most, would
+/// take past the page cache.
+fn predict(findings: &mut IosizeFindings, id: u64, observer: &mut dyn Observer) {
+    let main = |direction| {
+        let flows = findings.flows.iter().filter(|flow| flow.direction == direction);
+        let copied = |flow: &&Flow| flow.transfers.iter().map(|it| it.bytes).sum::<u64>();
+        flows.max_by_key(copied).filter(|flow| copied(flow) >= LARGE_BYTES)
+    };
+    let (read, written) = (main(Direction::Read), main(Direction::Write));
+    let path = |flow: Option<&Flow>| flow.map(|flow| PathBuf::from(&flow.path));
+    let place = direct_cost::Place { read: path(read), written: path(written), id };
+    let flows: Vec<Flow> = read.into_iter().chain(written).cloned().collect();
+    direct_cost::predict(findings, &flows, &place, observer);
 }
 
 /// Counts for some time what a process and its children request. Fails if there is no such process.
@@ -69,7 +91,7 @@ pub fn of_process(
         return Err(CheckError::NoProcess { pid });
     }
     let mut counter = Counter::start();
-    follow(root, pid, &mut counter);
+    counter.follow(root, &|| direct::family(root, pid));
     let charged = || account::account(root, pid, None)?.io.map(command::of_account);
     // If it has children, this is not all of the processor time of what is counted.
     let is_alone = || direct::family(root, pid).len() == 1;
@@ -94,23 +116,6 @@ pub fn of_process(
     Ok(findings)
 }
 
-/// Has a process and all its descendants counted. They are listed repeatedly until there are no new
-/// ones, because a child may be created meanwhile. The children of a counted process are counted
-/// from their start.
-fn follow(root: &Path, pid: u32, counter: &mut Counter) {
-    while let Some(living) = counter.living() {
-        let family = direct::family(root, pid);
-        let is_there = |pid: &&u32| account::process(root, **pid).is_some();
-        let new: Vec<&u32> = family.difference(&living).filter(is_there).collect();
-        if new.is_empty() {
-            return;
-        }
-        for pid in new {
-            counter.want(*pid);
-        }
-    }
-}
-
 fn since(after: &Charged, before: &Charged) -> Charged {
     Charged {
         read_calls: after.read_calls.saturating_sub(before.read_calls),
@@ -126,20 +131,36 @@ fn findings(subject: String, counter: &mut Counter, observer: &mut dyn Observer)
     let sizes = counter.sizes();
     let names = counter.names(&sizes);
     IosizeFindings {
-        subject,
         kernel: counter.capability(),
         total: flows::of_all(&sizes, ALL_FILES),
         flows: flows::by_place(&sizes, &names),
+        blind: counter.blind(),
+        dropped: counter.dropped(),
+        signal: observer.interrupted().map(str::to_owned),
+        ..nothing(&subject)
+    }
+}
+
+/// Returns findings without any I/O.
+fn nothing(subject: &str) -> IosizeFindings {
+    IosizeFindings {
+        subject: subject.to_owned(),
+        kernel: Capability::Full,
+        total: Vec::new(),
+        flows: Vec::new(),
         tools: Vec::new(),
+        absent: Vec::new(),
+        direct_costs: Vec::new(),
+        direct_unmeasured: Vec::new(),
         charged: None,
         cpu_ns: None,
         exit: None,
         left_processes: 0,
         observed_s: 0.0,
         saving: None,
-        blind: counter.blind(),
-        dropped: counter.dropped(),
-        signal: observer.interrupted().map(str::to_owned),
+        blind: Vec::new(),
+        dropped: 0,
+        signal: None,
     }
 }
 

@@ -20,7 +20,7 @@ use std::time::Duration;
 use blockstone_base::hint::Hint as _;
 use blockstone_sys::clock;
 use blockstone_sys::perf::{PerfError, Record, Sample, Sampler};
-use blockstone_sys::usage::CpuUsage;
+use blockstone_sys::usage::thread_cpu_ns;
 
 pub use columns::SCHEMA;
 
@@ -177,8 +177,7 @@ impl Shared {
 
 impl Profiler {
     fn drain(&mut self) {
-        let (now_ns, spent_ns) = (clock::now_ns(), || CpuUsage::of_thread().cpu_ns());
-        let before_ns = spent_ns();
+        let (now_ns, before_ns) = (clock::now_ns(), thread_cpu_ns());
         let Self { sampler, threads, code, tally, samples } = self;
         // Each processor has its own buffer: a thread that started on one may have been sampled on
         // another, so names come first.
@@ -210,7 +209,7 @@ impl Profiler {
         threads.tidy(now_ns);
         code.tidy(now_ns);
         tally.watched_ns = tally.watched_ns.max(sampler.watched_ns());
-        tally.summing_ns += spent_ns().saturating_sub(before_ns);
+        tally.summing_ns += thread_cpu_ns().saturating_sub(before_ns);
     }
 
     fn rows(&mut self, rows: &mut Vec<Row>) {

@@ -54,7 +54,8 @@ struct ring_io {
 	u64 size;
 	u8 operation;
 	bool is_next;
-	u8 zero[6];
+	u8 zero[2];
+	u32 tgid;
 };
 
 // Entries of those whose end is not seen leave when others need the room.
@@ -92,6 +93,8 @@ INLINE void count_ring_io(struct ring_io *io, struct file *file, s64 result)
 
 	open_file(&side, file, io->operation, RING);
 	side.offset = io->offset;
+	// It may end in the context of a thread of the kernel.
+	side.key.tgid = io->tgid;
 	if (side.active)
 		count_call(&side, io->size, result, io->is_next);
 }
@@ -115,6 +118,7 @@ int io_uring_submit_req(u64 *context)
 	READ(length, rw, len);
 	READ(address, rw, addr);
 	READ(io.offset, (struct kiocb___more *)&rw->kiocb, ki_pos);
+	io.tgid = tgid_of_asker();
 	io.size = is_vector ? bytes_of_vector(address, length) : length;
 	// Requests of one ring may end in another order. Of its file only the descriptor is known yet.
 	READ(place.file.inode, request, ctx);

@@ -46,6 +46,7 @@ INLINE void count_fault(struct address_space *mapping, u64 page, u8 operation)
 	side.key.layer = ASKED;
 	side.key.operation = operation;
 	side.key.mode = FAULT;
+	side.key.tgid = tgid_of_asker();
 	side.offset = page * BLOCK_BYTES;
 	if (operation == WRITING)
 		mark_written(&side.key);

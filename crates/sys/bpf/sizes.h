@@ -20,7 +20,8 @@ enum {
 };
 enum { BLOCK_BYTES = 4096 };
 
-// Threads are not told apart: `tgid` and `tid` of the key are zero.
+// Threads are not told apart: `tid` of the key is zero. `tgid` is, too, unless the caller wants to know
+// which process asked.
 struct size_key {
 	struct key key;
 	u64 size;
@@ -62,11 +63,22 @@ struct call {
 
 #include "follow.h"
 
+// Whether processes are told apart.
+MAP(apart, BPF_MAP_TYPE_ARRAY, u32, u32, 1);
 MAP(sizes, BPF_MAP_TYPE_HASH, struct size_key, struct sum, 32768);
 // Where the last read or write of a file ended.
 MAP(ends, BPF_MAP_TYPE_HASH, struct key, u64, 16384);
 // Files that wanted processes have written: whoever writes their pages back, it is for them.
 MAP(written, BPF_MAP_TYPE_HASH, struct file_key, u8, 8192);
+
+// Of the process that asks, if processes are told apart.
+INLINE u32 tgid_of_asker(void)
+{
+	u32 zero = 0;
+	u32 *is_apart = bpf_map_lookup_elem(&apart, &zero);
+
+	return is_apart && *is_apart ? bpf_get_current_pid_tgid() >> 32 : 0;
+}
 
 INLINE struct sum *sum_of(struct key *key, u64 size)
 {
@@ -171,6 +183,7 @@ INLINE void open_file(struct side *side, struct file *file, u8 operation, u8 mod
 	key.layer = ASKED;
 	key.operation = operation;
 	key.mode = mode;
+	key.tgid = tgid_of_asker();
 	if (operation == WRITING)
 		mark_written(&key);
 	side->key = key;

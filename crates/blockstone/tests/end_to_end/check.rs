@@ -360,6 +360,10 @@ fn a_server_is_compared_with_its_settings() {
     let (redo, detail) = files.find(busy).unwrap();
     assert_eq!((&detail["requested_sync"], &redo["sync"]), (&"dsync".into(), &"dsync".into()));
     assert_eq!((&redo["opened"], &redo["class"]), (&"buffered".into(), &"buffered".into()));
+    let session = rows(&document, "submissions").find(|row| row["blocking_requests"] != 0);
+    let session = session.unwrap_or_else(|| panic!("{document:#}"));
+    assert!(session["title"].as_str().unwrap().starts_with("postgres: "), "{session:#}");
+    assert_eq!((&session["how"], &session["rings"]), (&"blocking".into(), &0.into()));
     assert_eq!(outcome(&document, "flags-contradict-settings"), "pass", "{document:#}");
     assert_eq!(outcome(&document, "not-direct"), "inconclusive", "nothing is opened direct");
 }

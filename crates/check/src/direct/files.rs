@@ -24,6 +24,7 @@ use rustix::fs::SeekFrom;
 
 use super::classify::{Caching, PAGE_BYTES, pages};
 use super::requested;
+use super::submission::Submissions;
 use super::witness::Witness;
 use crate::CheckError;
 
@@ -67,9 +68,9 @@ pub fn of_processes(
         }
         Err(_) => return Err(CheckError::NoProcess { pid }),
     }
-    let family = family(root, pid);
     let mut watch = Watch {
-        witness: Witness::of(&family),
+        witness: Witness::of(&family(root, pid)),
+        submissions: Some(Submissions::start(root, &|| family(root, pid))),
         mounts: Mounts::read(root),
         seen_mounts: HashMap::new(),
         files: BTreeMap::new(),
@@ -83,6 +84,9 @@ pub fn of_processes(
         watch.look(root, pid);
     }
     let effects = watch.witness.effects();
+    let submissions = watch.submissions.take();
+    let (submitters, submissions_unmeasured) =
+        submissions.map(Submissions::found).unwrap_or_default();
     let observed_s = began.elapsed().as_secs_f64();
     let numbered = |number: Option<usize>| effects.as_ref()?.get(number?).copied();
     let files = watch.files.values();
@@ -101,6 +105,9 @@ pub fn of_processes(
         kernel: watch.witness.capability(),
         cells: Vec::new(),
         files,
+        submitters,
+        submissions_unmeasured,
+        submission_setting: requested::submission(&processes.settings),
         unseen_files: watch.unseen.len() as u64,
         observed_s,
         unfinished: false,
@@ -129,6 +136,8 @@ type Identity = (u64, u64);
 #[derive(Debug)]
 struct Watch {
     witness: Witness,
+    /// Taken at the end of the observation.
+    submissions: Option<Submissions>,
     mounts: Mounts,
     /// Mounts whose files are observed, as each process sees them.
     seen_mounts: HashMap<u32, HashSet<u64>>,
@@ -156,6 +165,9 @@ impl Watch {
     /// Notes which files are open now.
     fn look(&mut self, root: &Path, pid: u32) {
         for pid in family(root, pid) {
+            if let Some(submissions) = &mut self.submissions {
+                submissions.look(root, pid);
+            }
             let Ok(all) = descriptors::of(root, pid) else { continue };
             let mounts = self.seen_mounts.entry(pid).or_insert_with(|| {
                 let mut mounts = descriptors::local_mounts(root, pid);
@@ -398,5 +410,58 @@ impl Open<'_> {
 
     fn is_cached(&self) -> bool {
         self.cached.is_none_or(|cached| cached.cached_bytes > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command, Stdio};
+
+    use blockstone_testkit::{ScratchDir, require};
+
+    use super::*;
+
+    struct Quiet;
+
+    impl Observer for Quiet {}
+
+    fn fio(dir: &Path, engine: &str) -> Child {
+        let mut fio = Command::new("fio");
+        fio.args(["--name=x", "--thread", "--rw=randread", "--bs=4k", "--size=1m", "--direct=1"]);
+        fio.args(["--time_based", "--runtime=60", "--rate_iops=500", "--iodepth=4"]);
+        fio.arg(format!("--ioengine={engine}")).arg(format!("--filename={engine}"));
+        fio.current_dir(dir).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    }
+
+    #[test]
+    fn a_process_that_does_not_wait_for_its_requests_is_told_from_one_that_does() {
+        require!(Bpf, Fio, Uring);
+        let scratch = ScratchDir::on_disk().unwrap();
+        let engines = [("psync", "blocking"), ("libaio", "aio"), ("io_uring", "io_uring")];
+        let mut children = engines.map(|(engine, _)| fio(scratch.path(), engine));
+        for ((engine, expected), child) in engines.iter().zip(&children) {
+            let processes = Processes {
+                subject: String::new(),
+                pid: child.id(),
+                duration: Duration::from_millis(100),
+                settings: Vec::new(),
+            };
+            // It lays out its file first, in calls that block.
+            let found = (0..100).find_map(|_| {
+                let found = of_processes(&processes, &mut Quiet).unwrap();
+                let requested = found.requested().unwrap();
+                (requested.how() == *expected).then_some(found)
+            });
+            let found = found.unwrap_or_else(|| panic!("{engine}"));
+            let [it] = &found.submitters[..] else { panic!("{engine}: {found:#?}") };
+            assert_eq!(it.pid, child.id());
+            assert!(it.title.starts_with("fio "), "{it:?}");
+            assert_eq!(it.rings, Some(u64::from(*engine == "io_uring")), "{it:?}");
+            assert_eq!(it.aio_contexts.is_some_and(|it| it > 0), *engine == "libaio", "{it:?}");
+        }
+        for child in &mut children {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
     }
 }

@@ -176,6 +176,71 @@ impl OpenFile {
     }
 }
 
+/// Requests of a process for I/O of files on storage, by how it asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Requested {
+    /// System calls that return when the data has moved: read, pwrite, copy_file_range and others.
+    pub blocking: u64,
+    /// Pages of mapped files that it waited for, or wrote to.
+    pub mapped: u64,
+    /// Requests through AIO (`io_submit`).
+    pub aio: u64,
+    /// Requests through `io_uring`.
+    pub io_uring: u64,
+}
+
+impl Requested {
+    pub fn total(&self) -> u64 {
+        self.blocking + self.mapped + self.aio + self.io_uring
+    }
+
+    /// Names how it asks, most requests first: `io_uring`, `aio`, `blocking`, `mapped`; `none` if
+    /// it asks for nothing.
+    pub fn how(&self) -> String {
+        let mut kinds = [
+            ("io_uring", self.io_uring),
+            ("aio", self.aio),
+            ("blocking", self.blocking),
+            ("mapped", self.mapped),
+        ];
+        kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let kinds = kinds.iter().filter(|(_, count)| *count > 0).map(|(kind, _)| *kind);
+        let how = kinds.collect::<Vec<_>>().join(", ");
+        if how.is_empty() { "none".to_owned() } else { how }
+    }
+
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            blocking: self.blocking + other.blocking,
+            mapped: self.mapped + other.mapped,
+            aio: self.aio + other.aio,
+            io_uring: self.io_uring + other.io_uring,
+        }
+    }
+}
+
+/// A process that requests I/O, or has the means to do so asynchronously.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Submitter {
+    pub pid: u32,
+    /// Its command line.
+    pub title: String,
+    /// Requests in the time of observation; none if they were not counted.
+    pub requested: Option<Requested>,
+    /// Instances of `io_uring` that it has open; none if this user may not see them.
+    pub rings: Option<u64>,
+    /// Its AIO contexts, likewise.
+    pub aio_contexts: Option<u64>,
+}
+
+impl Submitter {
+    /// Returns whether it did nothing that was seen, and has no such means.
+    pub fn is_idle(&self) -> bool {
+        let requested = self.requested.is_some_and(|it| it.total() > 0);
+        !requested && self.rings.unwrap_or(0) == 0 && self.aio_contexts.unwrap_or(0) == 0
+    }
+}
+
 /// Findings of `check direct`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DirectFindings {
@@ -191,6 +256,12 @@ pub struct DirectFindings {
     pub kernel: Capability,
     pub cells: Vec<Cell>,
     pub files: Vec<OpenFile>,
+    /// Processes by how they request I/O, and why requests were not counted, if they were not.
+    pub submitters: Vec<Submitter>,
+    pub submissions_unmeasured: Option<String>,
+    /// The server's setting that decides how it requests I/O; none without a server, or if it has
+    /// no such setting.
+    pub submission_setting: Option<String>,
     /// Number of files that could not be inspected.
     pub unseen_files: u64,
     /// Time for which processes were observed, in seconds.
@@ -202,6 +273,15 @@ pub struct DirectFindings {
 }
 
 impl DirectFindings {
+    /// Returns the requests of all processes together; none if they were not counted.
+    pub fn requested(&self) -> Option<Requested> {
+        if self.is_of_path() || self.submissions_unmeasured.is_some() {
+            return None;
+        }
+        let all = self.submitters.iter().filter_map(|it| it.requested.as_ref());
+        Some(all.fold(Requested::default(), |sum, it| sum.plus(it)))
+    }
+
     /// Returns whether it is about a path, not about processes.
     pub fn is_of_path(&self) -> bool {
         self.statx.is_some()

@@ -16,6 +16,14 @@ pub fn by_settings(
     postgres(settings, file_type).or_else(|| is_innodb(file).then(of_innodb).flatten())
 }
 
+/// Returns the setting that decides how the server requests I/O: `io_method` of PostgreSQL 18, or
+/// `innodb_use_native_aio`.
+pub fn submission(settings: &[(String, String)]) -> Option<String> {
+    let names = ["io_method", "innodb_use_native_aio"];
+    let set = |name: &&str| Some(format!("{name}={}", value(settings, name)?));
+    names.iter().find_map(set)
+}
+
 /// Returns whether a file belongs to `InnoDB`: other engines (Aria, `MyISAM`) and the binary log
 /// have no such settings.
 fn is_innodb(file: &str) -> bool {
@@ -142,6 +150,21 @@ mod tests {
         let log = &[("innodb_log_file_buffering", "OFF")];
         asked(log, Redo, Some((Opened::Direct, "innodb_log_file_buffering=OFF")));
         asked(&[("block_size", "8192")], Data, None);
+    }
+
+    #[test]
+    fn a_setting_says_how_io_is_requested() {
+        let of = |pairs: &[(&str, &str)]| {
+            let pairs = pairs.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+            submission(&pairs.collect::<Vec<_>>())
+        };
+        assert_eq!(
+            of(&[("fsync", "on"), ("io_method", "worker")]),
+            Some("io_method=worker".into())
+        );
+        let innodb = Some("innodb_use_native_aio=ON".into());
+        assert_eq!(of(&[("innodb_use_native_aio", "ON")]), innodb);
+        assert_eq!(of(&[("fsync", "on")]), None);
     }
 
     #[test]

@@ -90,6 +90,7 @@ mod tests {
             device: device.iter().map(size).collect(),
             device_requests: device.iter().map(|(_, count)| count).sum(),
             device_bytes: device.iter().map(|(bytes, count)| bytes * count).sum(),
+            transfers: Vec::new(),
         }
     }
 

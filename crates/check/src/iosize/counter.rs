@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use blockstone_base::Capability;
 use blockstone_measure::Observer;
+use blockstone_sys::account;
 use blockstone_sys::bpf::Subject;
 use blockstone_sys::bpf::iosize::{IoObject, OfSize, SizeTracer};
 use blockstone_sys::held::HeldDir;
@@ -34,12 +35,36 @@ impl Counter {
         Self { kernel, mounts: Mounts::read(Path::new("/")) }
     }
 
+    /// Starts counters that tell apart which process asks.
+    pub fn by_process() -> Self {
+        let mut counter = Self::start();
+        let _ = counter.kernel.ask(|tracer| tracer.tell_processes_apart());
+        counter
+    }
+
     pub fn capability(&self) -> Capability {
         self.kernel.capability()
     }
 
     pub fn want(&mut self, pid: u32) {
         self.kernel.ask(|tracer| tracer.want(pid));
+    }
+
+    /// Has a process and all its descendants counted. They are listed repeatedly until there are no
+    /// new ones, because a child may be created meanwhile. The children of a counted process are
+    /// counted from their start.
+    pub fn follow(&mut self, root: &Path, family: &dyn Fn() -> BTreeSet<u32>) {
+        while let Some(living) = self.living() {
+            let family = family();
+            let is_there = |pid: &&u32| account::process(root, **pid).is_some();
+            let new: Vec<&u32> = family.difference(&living).filter(is_there).collect();
+            if new.is_empty() {
+                return;
+            }
+            for pid in new {
+                self.want(*pid);
+            }
+        }
     }
 
     pub fn forget(&mut self, pid: u32) {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use blockstone_base::capability::Capability;
 use blockstone_base::named;
+use blockstone_base::stats::Estimate;
 use blockstone_base::units::thousands;
 
 named! {
@@ -109,6 +110,33 @@ pub struct Flow {
     pub device: Vec<Size>,
     pub device_requests: u64,
     pub device_bytes: u64,
+    /// Calls that copied data between the file and the program's memory, by requested size.
+    pub transfers: Vec<Transfer>,
+}
+
+/// Calls of one requested size that moved something, and the bytes that they moved together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    pub calls: u64,
+    pub bytes: u64,
+}
+
+/// Predicted cost of the calls of a flow if each of them bypassed the page cache.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DirectCost {
+    pub path: String,
+    pub direction: Direction,
+    /// Calls that copied data, and their bytes.
+    pub calls: u64,
+    pub bytes: u64,
+    /// Mean time of a direct call of these sizes, and of all of them one after the other, in
+    /// nanoseconds.
+    pub call_ns: Estimate,
+    pub direct_ns: Estimate,
+    /// Time of direct calls of 1 MiB for the same bytes, in nanoseconds.
+    pub large_ns: Estimate,
+    /// How many times as fast these are.
+    pub gain: Estimate,
 }
 
 impl Flow {
@@ -140,6 +168,8 @@ pub struct Tool {
     /// I/O on the scratch file and on its output, by direction.
     pub flows: Vec<Flow>,
     pub exit: Option<i32>,
+    /// Sizes that were published for its version in Red Hat Enterprise Linux 4, of 2005.
+    pub published: &'static [(Direction, u64)],
 }
 
 /// Counts that the kernel charges to a process, without BPF: calls, whichever files they access.
@@ -165,6 +195,11 @@ pub struct IosizeFindings {
     /// By file and direction, most bytes first.
     pub flows: Vec<Flow>,
     pub tools: Vec<Tool>,
+    /// Tools that were not run, and why.
+    pub absent: Vec<String>,
+    /// Predicted cost of the same calls past the page cache, and why some of it is missing.
+    pub direct_costs: Vec<DirectCost>,
+    pub direct_unmeasured: Vec<String>,
     /// Counters from `/proc/PID/io`.
     pub charged: Option<Charged>,
     /// Processor time of the command, in nanoseconds.

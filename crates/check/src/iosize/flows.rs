@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::iosize::findings::{Calls, Class, Direction, Flow, Size};
+use crate::iosize::findings::{Calls, Class, Direction, Flow, Size, Transfer};
 use blockstone_sys::bpf::iosize::{IoObject, Layer, OfSize, Sum};
 
 use super::classify::classify;
@@ -53,6 +53,7 @@ fn flow(path: String, is_write: bool, sizes: &[OfSize]) -> Flow {
         device: commonest(of(Layer::Device)),
         device_requests: sum(Layer::Device, |size| size.sum.calls),
         device_bytes: sum(Layer::Device, |size| size.sum.bytes),
+        transfers: transfers(of(Layer::Asked)),
     };
     classify(&mut flow);
     flow
@@ -76,6 +77,21 @@ fn calls<'a>(sizes: impl Iterator<Item = &'a OfSize>) -> Vec<Calls> {
     calls
 }
 
+/// Kinds of calls that copy data. The others move it within the kernel, or map it.
+const COPYING: [&str; 10] =
+    ["read", "pread", "readv", "preadv", "write", "pwrite", "writev", "pwritev", "io_uring", "aio"];
+
+/// Groups calls that copied data by requested size.
+fn transfers<'a>(sizes: impl Iterator<Item = &'a OfSize>) -> Vec<Transfer> {
+    let mut found: BTreeMap<u64, Transfer> = BTreeMap::new();
+    for size in sizes.filter(|size| COPYING.contains(&size.call) && size.sum.moved > 0) {
+        let transfer = found.entry(size.size_bytes).or_insert(Transfer { calls: 0, bytes: 0 });
+        transfer.calls += size.sum.moved;
+        transfer.bytes += size.sum.bytes;
+    }
+    found.into_values().collect()
+}
+
 fn commonest<'a>(sizes: impl Iterator<Item = &'a OfSize>) -> Vec<Size> {
     let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
     for size in sizes {
@@ -89,7 +105,9 @@ fn commonest<'a>(sizes: impl Iterator<Item = &'a OfSize>) -> Vec<Size> {
 
 /// Returns what was counted between two samples.
 pub fn since(after: &[OfSize], before: &[OfSize]) -> Vec<OfSize> {
-    let key = |size: &OfSize| (size.place, size.layer, size.is_write, size.call, size.size_bytes);
+    let key = |size: &OfSize| {
+        (size.place, size.tgid, size.layer, size.is_write, size.call, size.size_bytes)
+    };
     let known: HashMap<_, Sum> = before.iter().map(|size| (key(size), size.sum)).collect();
     let of = |size: &OfSize| {
         let old = known.get(&key(size)).copied().unwrap_or_default();

@@ -106,7 +106,7 @@ fn prepared(dir: &Path, id: u64) -> Result<(Option<BlockFile>, File), CheckError
     Ok(made)
 }
 
-fn unknown(name: &str, evidence: String) -> Flow {
+pub(super) fn unknown(name: &str, evidence: String) -> Flow {
     Flow {
         path: name.to_owned(),
         direction: Direction::Read,
@@ -121,5 +121,6 @@ fn unknown(name: &str, evidence: String) -> Flow {
         device: Vec::new(),
         device_requests: 0,
         device_bytes: 0,
+        transfers: Vec::new(),
     }
 }

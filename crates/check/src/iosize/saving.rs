@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::iosize::findings::{Class, Direction, Flow, IosizeFindings, exact};
 use blockstone_base::units::format_ns;
 use blockstone_sys::held::open_file;
-use blockstone_sys::usage::CpuUsage;
+use blockstone_sys::usage::thread_cpu_ns;
 
 /// Large enough for the call itself to cost nothing, small enough for the processor's cache.
 const LARGE: usize = 256 << 10;
@@ -24,7 +24,8 @@ const SEQUENTIAL: f64 = 0.9;
 pub fn measured(findings: &IosizeFindings) -> Option<String> {
     let is_read = |flow: &&Flow| flow.direction == Direction::Read;
     let flow = findings.flows.iter().filter(is_read).max_by_key(|flow| flow.asked_bytes)?;
-    let asked = flow.asked_bytes_mean()? as usize;
+    // The mean would be a size that no call has, because the last call is often shorter.
+    let asked = usize::try_from(flow.calls.first()?.sizes.first()?.size_bytes).ok()?;
     let buffered = matches!(flow.class, Class::Merged | Class::Cached);
     let in_order = flow.sequential_share()? >= SEQUENTIAL;
     // Data that moves without a copy to the process has no calls that could be larger.
@@ -53,10 +54,11 @@ pub fn measured(findings: &IosizeFindings) -> Option<String> {
     ))
 }
 
-/// Returns the processor time of this thread, in nanoseconds.
+/// Returns the processor time of this thread, in nanoseconds, from the clock that the kernel brings
+/// up to date when it is asked: getrusage(2) is only as old as the last tick.
 fn cost(file: &File, bytes: u64, size: usize) -> Option<u64> {
     let mut buffer = vec![0; size];
-    let before = CpuUsage::of_thread().cpu_ns();
+    let before_ns = thread_cpu_ns();
     let mut at = 0;
     while at < bytes {
         match file.read_at(&mut buffer, at).ok()? {
@@ -64,5 +66,24 @@ fn cost(file: &File, bytes: u64, size: usize) -> Option<u64> {
             moved => at += moved as u64,
         }
     }
-    Some(CpuUsage::of_thread().cpu_ns() - before)
+    Some(thread_cpu_ns() - before_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_testkit::ScratchDir;
+
+    use super::*;
+
+    /// The account of getrusage(2) is as old as the last tick: most reads of 1 MiB took no time.
+    #[test]
+    fn a_short_read_takes_processor_time() {
+        let scratch = ScratchDir::on_disk().unwrap();
+        let path = scratch.path().join("short");
+        std::fs::write(&path, vec![7; LEAST as usize]).unwrap();
+        let file = File::open(&path).unwrap();
+        for _ in 0..20 {
+            assert!(cost(&file, LEAST, LARGE).unwrap() > 0);
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::iosize::findings::{IosizeFindings, Tool};
+use crate::iosize::findings::{Direction, Flow, IosizeFindings, Tool};
 use blockstone_base::rng;
 use blockstone_base::units::Bytes;
 use blockstone_measure::{Observer, claim, scratch};
@@ -16,7 +16,7 @@ use blockstone_sys::scratch::ScratchDir;
 use blockstone_sys::survey;
 
 use super::counter::Counter;
-use super::{command, findings, flows};
+use super::{command, direct_cost, findings, flows};
 use crate::CheckError;
 
 /// Lines of the scratch file and bytes per line, 4 MiB in total.
@@ -31,33 +31,62 @@ const OUTPUT: &str = "out";
 /// First part that `split` makes of it, here the only one.
 const PART: &str = "outaa";
 
-/// Arguments of each; if the last is `>`, its output goes to the file, and if it is `<`, its input
-/// comes from one.
-const TOOLS: &[(&str, &[&str])] = &[
-    ("cp", &["in", "out"]),
-    ("cat", &["in", ">"]),
-    ("dd", &["if=in", "of=out"]),
-    ("tar", &["-cf", "out", "in"]),
-    ("gzip", &["-1", "-c", "in", ">"]),
-    ("sum", &["in"]),
-    ("md5sum", &["in"]),
-    ("sha256sum", &["in"]),
-    ("wc", &["in"]),
-    ("sort", &["-o", "out", "in"]),
-    ("uniq", &["in", "out"]),
-    ("split", &["-b", "1G", "in", "out"]),
-    ("tee", &["out", "<"]),
-    ("compress", &["-c", "in", ">"]),
-    ("bzip2", &["-1", "-c", "in", ">"]),
-    ("rsync", &["--whole-file", "in", "out"]),
-    ("zstd", &["-q", "-1", "in", "-o", "out"]),
-    ("xz", &["-0", "-c", "in", ">"]),
+const READ: Direction = Direction::Read;
+const WRITE: Direction = Direction::Write;
+
+/// A program, and its arguments: if the last is `>`, its output goes to the file, and if it is `<`,
+/// its input comes from one.
+struct Wanted {
+    name: &'static str,
+    arguments: &'static [&'static str],
+    /// Sizes of its calls in Red Hat Enterprise Linux 4, where they were published.
+    published: &'static [(Direction, u64)],
+}
+
+const fn tool(
+    name: &'static str,
+    arguments: &'static [&'static str],
+    published: &'static [(Direction, u64)],
+) -> Wanted {
+    Wanted { name, arguments, published }
+}
+
+const TOOLS: &[Wanted] = &[
+    tool("cp", &["in", "out"], &[(READ, 4096), (WRITE, 4096)]),
+    tool("cat", &["in", ">"], &[(READ, 4096), (WRITE, 4096)]),
+    tool("dd", &["if=in", "of=out"], &[]),
+    tool("tar", &["-cf", "out", "in"], &[(READ, 10_240), (WRITE, 10_240)]),
+    tool("gzip", &["-1", "-c", "in", ">"], &[(READ, 32_768), (WRITE, 16_384)]),
+    tool("sum", &["in"], &[]),
+    tool("md5sum", &["in"], &[(READ, 4096)]),
+    tool("sha256sum", &["in"], &[]),
+    tool("wc", &["in"], &[]),
+    tool("sort", &["-o", "out", "in"], &[]),
+    tool("uniq", &["in", "out"], &[(READ, 4096), (WRITE, 4096)]),
+    tool("split", &["-b", "1G", "in", "out"], &[(READ, 4096), (WRITE, 4096)]),
+    tool("tee", &["out", "<"], &[]),
+    tool("compress", &["-c", "in", ">"], &[]),
+    tool("bzip2", &["-1", "-c", "in", ">"], &[]),
+    tool("rsync", &["--whole-file", "in", "out"], &[]),
+    tool("zstd", &["-q", "-1", "in", "-o", "out"], &[]),
+    tool("xz", &["-0", "-c", "in", ">"], &[]),
 ];
+
+/// A database that `pg_dump` writes to the scratch directory.
+#[derive(Clone, Debug)]
+pub struct Dumped {
+    /// Connection string of libpq, without the password.
+    pub address: String,
+    pub password: Option<String>,
+}
+
+const DUMP: Wanted = tool("pg_dump", &["--no-password", "--file=out"], &[]);
 
 /// Runs those that are installed, one after the other, in their own directory in `dir`, which `id`
 /// names. Fails if the directory cannot be used.
 pub fn of_tools(
     dir: &Path,
+    dumped: Option<&Dumped>,
     id: u64,
     observer: &mut dyn Observer,
 ) -> Result<IosizeFindings, CheckError> {
@@ -68,58 +97,91 @@ pub fn of_tools(
     let place = Scratch::create(&dir.join(scratch::name(id, "iosize")))?;
     let mut counter = Counter::start();
     let began = Instant::now();
-    let mut tools = Vec::new();
-    for (name, arguments) in TOOLS {
+    let (mut tools, mut absent) = (Vec::new(), Vec::new());
+    let dump = dumped.map(|dumped| (&DUMP, Some(dumped)));
+    for (wanted, dumped) in TOOLS.iter().map(|wanted| (wanted, None)).chain(dump) {
         if observer.interrupted().is_some() {
             break;
         }
-        let Some(version) = version(name, observer) else { continue };
-        observer.phase(name);
-        place.reset()?;
-        let before = counter.sizes();
-        let ran =
-            command::run(place.command(name, arguments)?, &mut counter, Some(PATIENCE), observer);
-        counter.write_back(observer);
-        let after = counter.sizes();
-        let names = counter.names(&after);
-        let is_here = |size: &OfSize| {
-            names
-                .get(&size.place)
-                .is_some_and(|path| Path::new(path).starts_with(place.held.path()))
-        };
-        let sizes: Vec<OfSize> =
-            flows::since(&after, &before).into_iter().filter(is_here).collect();
-        tools.push(Tool {
-            name: (*name).to_owned(),
-            version,
-            command: format!(
-                "{name} {}",
-                arguments.join(" ").replace('>', "> out").replace('<', "< in")
-            ),
-            flows: flows::of_all(&sizes, name),
-            exit: ran?.exit,
-        });
+        match version(wanted.name, observer) {
+            Ok(version) => {
+                tools
+                    .push(Tool { version, ..ran(wanted, dumped, &place, &mut counter, observer)? });
+            }
+            Err(why) => absent.push(why),
+        }
     }
     let mut found = findings("tools".to_owned(), &mut counter, observer);
+    // Its programs in the kernel take time in every call.
+    drop(counter);
     found.subject = dir.display().to_string();
     found.total = Vec::new();
     found.flows = Vec::new();
-    found.tools = tools;
+    found.absent = absent;
     found.observed_s = began.elapsed().as_secs_f64();
+    let of_tools = |tool: &Tool| {
+        let name = tool.name.clone();
+        tool.flows.clone().into_iter().map(move |flow| Flow { path: name.clone(), ..flow })
+    };
+    let flows: Vec<Flow> = tools.iter().flat_map(of_tools).collect();
+    let at = direct_cost::Place {
+        read: Some(place.held.path().join(INPUT)),
+        written: Some(place.held.path().to_owned()),
+        id,
+    };
+    direct_cost::predict(&mut found, &flows, &at, observer);
+    found.signal = observer.interrupted().map(str::to_owned);
+    found.tools = tools;
     Ok(found)
 }
 
-/// Returns the first line that a program of the system prints about itself; `None` if it is not
-/// installed.
-fn version(name: &str, observer: &dyn Observer) -> Option<String> {
-    let mut program = Program::find(name).ok()?;
+/// Runs one, and returns what it requested of its files.
+fn ran(
+    wanted: &Wanted,
+    dumped: Option<&Dumped>,
+    place: &Scratch,
+    counter: &mut Counter,
+    observer: &mut dyn Observer,
+) -> Result<Tool, CheckError> {
+    let Wanted { name, arguments, published } = wanted;
+    observer.phase(name);
+    place.reset()?;
+    let before = counter.sizes();
+    let ran = command::run(place.command(wanted, dumped)?, counter, Some(PATIENCE), observer);
+    counter.write_back(observer);
+    let after = counter.sizes();
+    let names = counter.names(&after);
+    let is_here = |size: &OfSize| {
+        let path = names.get(&size.place);
+        path.is_some_and(|path| Path::new(path).starts_with(place.held.path()))
+    };
+    let sizes: Vec<OfSize> = flows::since(&after, &before).into_iter().filter(is_here).collect();
+    let mut command = arguments.join(" ").replace('>', "> out").replace('<', "< in");
+    if let Some(Dumped { address, .. }) = dumped {
+        command = format!("{command} {address}");
+    }
+    Ok(Tool {
+        name: (*name).to_owned(),
+        version: String::new(),
+        command: format!("{name} {command}"),
+        flows: flows::of_all(&sizes, name),
+        exit: ran?.exit,
+        published,
+    })
+}
+
+/// Returns the first line that a program of the system prints about itself, or why it cannot be
+/// run.
+fn version(name: &str, observer: &dyn Observer) -> Result<String, String> {
+    let mut program = Program::find(name).map_err(|error| error.to_string())?;
     program.arg("--version");
     let go_on = &mut || observer.interrupted().is_none();
-    let output = program.output(VERSION.0, VERSION.1, go_on).ok()?;
+    let output = program.output(VERSION.0, VERSION.1, go_on);
+    let output = output.map_err(|error| format!("{name} --version: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let line = text.lines().next().unwrap_or_default();
     let line: String = line.chars().filter(|char| !char.is_control()).take(80).collect();
-    Some(line.split_whitespace().collect::<Vec<_>>().join(" "))
+    Ok(line.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// A directory that is removed with this value; a later check finds it if this one is killed.
@@ -169,7 +231,8 @@ impl Scratch {
         Ok(())
     }
 
-    fn command(&self, name: &str, arguments: &[&str]) -> Result<Program, CheckError> {
+    fn command(&self, wanted: &Wanted, dumped: Option<&Dumped>) -> Result<Program, CheckError> {
+        let Wanted { name, arguments, .. } = wanted;
         let error = failed(self.held.path());
         let mut program = Program::find(name).map_err(&error)?;
         program.dir(&self.dir).map_err(&error)?;
@@ -185,6 +248,13 @@ impl Scratch {
             _ => arguments,
         };
         program.args(arguments);
+        if let Some(Dumped { address, password }) = dumped {
+            program.arg(format!("--dbname={address}"));
+            // Not among its arguments, which every user can read.
+            if let Some(password) = password {
+                program.env("PGPASSWORD", password);
+            }
+        }
         Ok(program)
     }
 }

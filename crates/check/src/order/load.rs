@@ -13,7 +13,7 @@ use blockstone_sys::buffer::Slot;
 use blockstone_sys::file::{BlockFile, FileError};
 use blockstone_sys::meeting::Meeting;
 use blockstone_sys::thread::scoped;
-use blockstone_sys::usage::CpuUsage;
+use blockstone_sys::usage::{CpuUsage, thread_cpu_ns};
 use rustix::io::Errno;
 
 use super::scratch::{BLOCK, FILLED, Files, ScratchFile, goes_round};
@@ -203,7 +203,7 @@ pub fn run(
 impl Worker<'_> {
     fn work(&self, buffer: &mut [u8]) -> Done {
         let mut done = Done::default();
-        let before = CpuUsage::of_thread();
+        let (before, before_cpu_ns) = (CpuUsage::of_thread(), thread_cpu_ns());
         let start = Instant::now();
         loop {
             let elapsed = start.elapsed();
@@ -224,7 +224,7 @@ impl Worker<'_> {
         done.ns = start.elapsed().as_nanos() as u64;
         let after = CpuUsage::of_thread();
         done.switches = after.switches_voluntary - before.switches_voluntary;
-        done.cpu_ns = after.cpu_ns() - before.cpu_ns();
+        done.cpu_ns = thread_cpu_ns() - before_cpu_ns;
         done
     }
 

@@ -97,6 +97,9 @@ impl IoObject {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfSize {
     pub place: IoObject,
+    /// The process that asked, by its ID in the initial PID namespace, if processes are told apart;
+    /// 0 otherwise, and in the other layers.
+    pub tgid: u32,
     pub layer: Layer,
     pub is_write: bool,
     /// The system call, `io_uring`, `aio` or `page fault`; empty in the other layers.
@@ -131,6 +134,7 @@ pub struct SizeTracer {
     sizes: Table<SizeKey, Sum>,
     files: Files,
     followed: Followed,
+    apart: Table<u32, u32>,
     dropped: Table<u32, u64>,
     /// Whether page faults, writes to mapped pages and requests to a ring are seen.
     pub sees_faults: bool,
@@ -150,12 +154,18 @@ impl SizeTracer {
             sizes: open(&loaded, "sizes")?,
             files: Files::open(&loaded)?,
             followed: Followed::open(&loaded)?,
+            apart: open(&loaded, "apart")?,
             dropped: open(&loaded, "dropped")?,
             sees_faults: faults && users && kernels,
             sees_mapped_writes: dirtied && users,
             sees_rings: ends && submits,
             _loaded: loaded,
         })
+    }
+
+    /// Tells apart which process asks, from now on.
+    pub fn tell_processes_apart(&self) -> Result<(), BpfError> {
+        self.apart.set(&0, &1).map_err(on("write", "apart"))
     }
 
     /// Counts this process from now on, by its ID in the initial PID namespace, and its future
@@ -183,6 +193,7 @@ impl SizeTracer {
         each.map_err(on("read", "sizes"))?;
         let of = |(key, sum): (SizeKey, Sum)| OfSize {
             place: IoObject { file: key.file, kind: key.kind },
+            tgid: key.tgid,
             layer: match key.layer {
                 0 => Layer::Asked,
                 1 => Layer::Cache,

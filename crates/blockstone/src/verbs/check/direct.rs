@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use blockstone_base::Capability;
 use blockstone_base::rule::judge;
+use blockstone_base::units::{counted, thousands};
 use blockstone_check::direct::findings::{Class, DirectFindings};
 use blockstone_check::direct::{Processes, of_path, of_processes};
 use blockstone_report::Tone;
@@ -106,6 +107,10 @@ fn part(findings: DirectFindings) -> CheckAnswer {
              that are seen there tell something, and nothing shows that I/O is direct."
         ));
     }
+    notes.extend(submission(&findings));
+    if let Some(why) = &findings.submissions_unmeasured {
+        notes.push(format!("How I/O is requested was not counted in the kernel: {why}."));
+    }
     if findings.unfinished {
         notes.push("This storage is slow: after 20 s the rest was not tried.".to_owned());
     }
@@ -127,6 +132,28 @@ fn part(findings: DirectFindings) -> CheckAnswer {
         signal: findings.signal,
         ..CheckAnswer::default()
     }
+}
+
+/// Says how processes request I/O, all together, beside what the server is set to.
+fn submission(findings: &DirectFindings) -> Option<String> {
+    let requested = findings.requested()?;
+    let asynchronous = requested.aio + requested.io_uring;
+    let total = requested.total();
+    let text = match asynchronous {
+        _ if total == 0 => "No request was seen".to_owned(),
+        0 => format!("None of {} is asynchronous", counted(total, "request")),
+        _ => format!(
+            "{} of {} are asynchronous ({})",
+            thousands(asynchronous as i64),
+            counted(total, "request"),
+            if requested.aio > requested.io_uring { "AIO" } else { "io_uring" }
+        ),
+    };
+    let setting = findings.submission_setting.as_ref();
+    if total == 0 && setting.is_none() {
+        return None;
+    }
+    Some(format!("{text}{}.", setting.map_or(String::new(), |set| format!("; set: {set}"))))
 }
 
 fn identity(findings: &DirectFindings) -> Vec<String> {

@@ -5,16 +5,19 @@ mod tables;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use blockstone_base::Capability;
 use blockstone_base::units::{Bytes, thousands, three_digits};
 use blockstone_check::iosize::findings::{Charged, Class, Flow, IosizeFindings};
-use blockstone_check::iosize::{of_command, of_path, of_process, of_tools};
+use blockstone_check::iosize::{Dumped, of_command, of_path, of_process, of_tools};
 use blockstone_report::Tone;
+use blockstone_servers::{password, without_password};
 use clap::{Args, FromArgMatches, ValueHint};
 
 use super::answer::{Check, CheckAnswer};
 use super::args::Observed;
+use crate::failure::Failure;
+use crate::password::PasswordFile;
 use crate::progress::Progress;
 use crate::purpose::Purpose;
 use crate::recordings;
@@ -36,11 +39,12 @@ Examples:
   blockstone check iosize -- tar -cf /backup/base.tar /data/base
   blockstone check iosize -- sh -c 'cat /data/file | gzip > /backup/file.gz'
   blockstone check iosize --pid $(pgrep -o postgres) --for 30s
-  blockstone check iosize --tools /data")]
+  blockstone check iosize --tools /data
+  blockstone check iosize --tools /data --db postgres://me@localhost/db   pg_dump too")]
 struct IosizeArgs {
     /// The command to run, with its arguments; its output goes to standard error
     #[arg(value_name = "CMD", last = true,
-          conflicts_with_all = ["pid", "duration", "tools"],
+          conflicts_with_all = ["pid", "duration", "tools", "db", "password_file"],
           required_unless_present_any = ["pid", "tools"],
           value_hint = ValueHint::CommandWithArguments)]
     #[arg(add = Purpose::Program)]
@@ -52,16 +56,42 @@ struct IosizeArgs {
           conflicts_with_all = ["pid", "duration"], value_hint = ValueHint::DirPath)]
     #[arg(add = Purpose::Scratch)]
     tools: Option<PathBuf>,
+    /// Run `pg_dump`, too: it dumps this database into the directory, for 30 s at most
+    #[arg(long, value_name = "ADDRESS", requires = "tools")]
+    db: Option<String>,
+    #[command(flatten)]
+    password: PasswordFile,
 }
 
 fn run(args: &IosizeArgs, progress: &mut Progress) -> Result<CheckAnswer> {
+    args.password.read_for(args.db.as_deref())?;
     if let Some(dir) = &args.tools {
-        return Ok(part(of_tools(dir, recordings::draw_seed(), progress)?));
+        let dumped = args.db.as_deref().map(dumped).transpose()?;
+        return Ok(part(of_tools(dir, dumped.as_ref(), recordings::draw_seed(), progress)?));
     }
     let Some(pid) = args.observed.pid else {
-        return Ok(part(of_command(&args.command, progress)?));
+        return Ok(part(of_command(&args.command, recordings::draw_seed(), progress)?));
     };
     Ok(part(of_process(pid, args.observed.duration()?, progress)?))
+}
+
+/// The database that `pg_dump` is run on.
+fn dumped(address: &str) -> Result<Dumped> {
+    let shown = without_password(address);
+    if !["postgres://", "postgresql://"].iter().any(|it| address.starts_with(it)) {
+        bail!(Failure::new(
+            format!("run pg_dump on {shown}: it is no database of PostgreSQL"),
+            "--db postgres://user@host/db"
+        ));
+    }
+    // Every user can read the arguments of a program.
+    if shown != address {
+        bail!(Failure::new(
+            format!("run pg_dump on {shown}: its address must not contain the password"),
+            "--password-file FILE, or the variable PGPASSWORD"
+        ));
+    }
+    Ok(Dumped { address: shown, password: password::given("PGPASSWORD") })
 }
 
 fn part(findings: IosizeFindings) -> CheckAnswer {
@@ -85,6 +115,8 @@ fn part(findings: IosizeFindings) -> CheckAnswer {
         ));
     }
     notes.extend(findings.saving.clone());
+    notes.extend(notes_on_tools(&findings));
+    notes.extend(notes_on_direct_costs(&findings));
     CheckAnswer {
         subject: findings.subject.clone(),
         answer,
@@ -96,6 +128,42 @@ fn part(findings: IosizeFindings) -> CheckAnswer {
         signal: findings.signal,
         ..CheckAnswer::default()
     }
+}
+
+/// Names the tools that were not run, or failed.
+fn notes_on_tools(findings: &IosizeFindings) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !findings.absent.is_empty() {
+        notes.push(format!("Not run: {}.", findings.absent.join("; ")));
+    }
+    if !findings.tools.is_empty() && !findings.tools.iter().any(|tool| tool.name == "pg_dump") {
+        notes.push("Not run: pg_dump, which needs a server (--db postgres://me@host/db).".into());
+    }
+    for tool in &findings.tools {
+        let failed = tool.exit.filter(|code| *code != 0);
+        notes.extend(failed.map(|code| {
+            format!("{} failed with exit code {code}: these are its calls until then.", tool.name)
+        }));
+    }
+    notes
+}
+
+/// Says what the predicted times hold for, or why there are none.
+fn notes_on_direct_costs(findings: &IosizeFindings) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !findings.direct_costs.is_empty() {
+        notes.push(
+            "Predicted: number of calls × time of a direct call of that size on this file system, \
+             just measured one at a time in file order, in up to nine rounds, whose spread is \
+             the interval (95 %). It holds for the load that the device had meanwhile. Calls that \
+             copy nothing (copy_file_range, page faults) have no direct form."
+                .to_owned(),
+        );
+    }
+    for why in &findings.direct_unmeasured {
+        notes.push(format!("Direct calls were not measured: {why}."));
+    }
+    notes
 }
 
 /// Describes the reads and writes that `/proc/PID/io` counts.

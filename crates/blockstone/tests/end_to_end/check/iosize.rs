@@ -168,6 +168,18 @@ fn installed_tools_are_run_and_leave_nothing() {
     // 8,192 reads with data and one at the end of the file.
     assert_eq!(evidence(&document, dd, "read")["requests"], 8193);
     assert_eq!(evidence(&document, dd, "write")["requests"], 8192);
+    // Its calls past the page cache, as they are and as 4 of 1 MiB.
+    let costs = rows(&document, "iosize-direct-costs");
+    let cost = costs.filter(|row| row["file"] == "dd").find(|row| row["direction"] == "read");
+    let cost = cost.unwrap_or_else(|| panic!("{document:#}"));
+    assert_eq!((&cost["calls"], &cost["asked_bytes_mean"]), (&8192.into(), &512.0.into()));
+    let ns = |key: &str| cost[key]["value"].as_f64().unwrap_or_else(|| panic!("{cost:#}"));
+    assert!((ns("call_ns") * 8192.0 / ns("direct_ns") - 1.0).abs() < 1e-6, "{cost:#}");
+    assert!(ns("large_ns") > 0.0, "{cost:#}");
+    let tar = rows(&document, "iosize-tools").find(|row| row["tool"] == "tar").unwrap();
+    assert_eq!(tar["published_bytes"], 10_240);
+    let notes = document["notes"].to_string();
+    assert!(notes.contains("Not run: pg_dump, which needs a server"), "{notes}");
     let codes = exit_codes(&document);
     assert!(!codes.is_empty() && codes.iter().all(|code| *code == 0), "{document:#}");
     assert_eq!(place.left_in_data(), Vec::<String>::new());
@@ -182,6 +194,9 @@ fn sizes_that_cannot_be_counted_are_refused_or_unknown() {
         (&["--pid", "4194304"], "no such process"),
         (&["--pid", "1", "--tools"], "cannot be used with"),
         (&["--pid", "1", "--for", "0s"], "more than nothing"),
+        (&["--pid", "1", "--db", "postgres://me@h/db"], "--tools"),
+        (&["--db", "mysql://me@h/db", "--tools"], "no database of PostgreSQL"),
+        (&["--db", "postgres://me:secret@h/db", "--tools"], "must not contain the password"),
     ];
     for (arguments, said) in cases {
         let what = refused(&place, place.command("check").arg("iosize").args(*arguments));

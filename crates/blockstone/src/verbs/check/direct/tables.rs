@@ -6,7 +6,7 @@ use blockstone_base::table::{
     Rows as _, Table, Value, bytes, count, flag, happened, ratio, share, text,
 };
 use blockstone_check::direct::findings::{
-    Cell, Class, DirectFindings, OpenFile, Opened, Operation, Shape,
+    Cell, Class, DirectFindings, OpenFile, Opened, Operation, Requested, Shape, Submitter,
 };
 use blockstone_report::Section;
 use blockstone_report::render::json::schema::Tables;
@@ -80,6 +80,31 @@ rows! {
 }
 
 rows! {
+    /// Processes by how they request I/O.
+    struct SubmitterRow {
+        /// Process id.
+        pid: String = text("process"),
+        /// Its command line, shortened.
+        title: String = text("command"),
+        /// How it requests I/O, most requests first: `io_uring`, `aio` (`io_submit`), `blocking`
+        /// (system calls that wait) or `mapped` (page faults); `none`.
+        how: Value = text("how").answer(),
+        /// Requests through `io_uring`.
+        io_uring_requests: Option<u64> = count("io_uring"),
+        /// Requests through AIO.
+        aio_requests: Option<u64> = count("aio"),
+        /// Reads and writes that block.
+        blocking_requests: Option<u64> = count("blocking"),
+        /// Page faults of mapped files.
+        mapped_requests: Option<u64> = count("mapped"),
+        /// `io_uring` instances that it has open.
+        rings: Option<u64> = count("rings"),
+        /// AIO contexts that it has.
+        aio_contexts: Option<u64> = count("contexts"),
+    }
+}
+
+rows! {
     /// Evidence by file.
     struct DetailRow {
         /// Its path.
@@ -105,6 +130,7 @@ pub const TABLES: Tables = &[
     ("direct-matrix", MatrixRow::COLUMNS),
     ("direct-cells", CellRow::COLUMNS),
     ("open-files", FileRow::COLUMNS),
+    ("submissions", SubmitterRow::COLUMNS),
     ("open-file-details", DetailRow::COLUMNS),
 ];
 
@@ -116,6 +142,7 @@ pub fn sections(findings: &DirectFindings) -> Vec<Section> {
         let (title, details) = ("Evidence by file", findings.files.iter().map(DetailRow::of));
         return vec![
             Section::of("open-files", files(&findings.files)),
+            Section::of("submissions", submissions(findings)),
             Section::page("open-file-details", title).with([DetailRow::table(
                 "open-file-details",
                 title,
@@ -192,6 +219,33 @@ fn files(files: &[OpenFile]) -> Table {
         table.notes.push("It has no file open that lies on this machine's storage.".to_owned());
     }
     table
+}
+
+fn submissions(findings: &DirectFindings) -> Table {
+    let rows = findings.submitters.iter().map(SubmitterRow::of);
+    let title = "How processes request I/O";
+    let mut table = SubmitterRow::table("submissions", title, rows).on_screen(SCREEN_ROWS);
+    if findings.submitters.is_empty() && findings.submissions_unmeasured.is_none() {
+        table.notes.push("No process requested any I/O of files in this time.".to_owned());
+    }
+    table
+}
+
+impl SubmitterRow {
+    fn of(submitter: &Submitter) -> Self {
+        let count = |of: fn(&Requested) -> u64| submitter.requested.as_ref().map(of);
+        Self {
+            pid: submitter.pid.to_string(),
+            title: submitter.title.clone(),
+            how: submitter.requested.map(|requested| requested.how()).into(),
+            io_uring_requests: count(|it| it.io_uring),
+            aio_requests: count(|it| it.aio),
+            blocking_requests: count(|it| it.blocking),
+            mapped_requests: count(|it| it.mapped),
+            rings: submitter.rings,
+            aio_contexts: submitter.aio_contexts,
+        }
+    }
 }
 
 impl CellRow {

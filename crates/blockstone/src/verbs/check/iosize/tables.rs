@@ -1,10 +1,11 @@
 //! The tables of `check iosize`.
 
 use blockstone_base::rows;
+use blockstone_base::stats::Estimate;
 use blockstone_base::table::{
-    Missing, Rows as _, Table, Value, bytes, count, happened, share, text,
+    Missing, Rows as _, Table, Value, bytes, count, happened, ratio, share, text, time,
 };
-use blockstone_check::iosize::findings::{Flow, IosizeFindings, Size, Tool, first_of};
+use blockstone_check::iosize::findings::{DirectCost, Flow, IosizeFindings, Size, Tool, first_of};
 use blockstone_report::render::json::schema::Tables;
 use blockstone_report::{Detail, Section};
 
@@ -63,10 +64,34 @@ rows! {
         class: &'static str = text("class").answer(),
         /// Exact sizes of calls, the most common first, by kind of call.
         asked: Value = text("asked"),
+        /// Size that was published for its calls in Red Hat Enterprise Linux 4, of 2005.
+        published_bytes: Value = bytes("in 2005"),
         /// Exact sizes of requests to the device, the most common first.
         device: Value = text("device"),
         /// Version as the program prints it.
         version: Value = text("version"),
+    }
+}
+
+rows! {
+    /// Predicted time of the same calls past the page cache.
+    struct DirectCostRow {
+        /// Path of the file, or the program that was run on one.
+        file: String = text("file"),
+        /// `read` or `write`.
+        direction: &'static str = text("direction"),
+        /// Calls that copied data.
+        calls: u64 = count("calls"),
+        /// Mean of the bytes that they moved.
+        asked_bytes_mean: f64 = bytes("of"),
+        /// Mean time of a direct call of these sizes, measured on the same file system.
+        call_ns: Estimate = time("a direct call"),
+        /// Time of all these calls, one after the other, if each is direct.
+        direct_ns: Estimate = time("all direct").answer(),
+        /// Time of direct calls of 1 MiB for the same bytes.
+        large_ns: Estimate = time("of 1 MiB"),
+        /// The former ÷ the latter.
+        gain: Estimate = ratio("gain"),
     }
 }
 
@@ -101,6 +126,7 @@ rows! {
 pub const TABLES: Tables = &[
     ("iosize-flows", FlowRow::COLUMNS),
     ("iosize-tools", ToolRow::COLUMNS),
+    ("iosize-direct-costs", DirectCostRow::COLUMNS),
     ("iosize-commands", CommandRow::COLUMNS),
     ("iosize-evidence", EvidenceRow::COLUMNS),
     ("iosize-sizes", SizeRow::COLUMNS),
@@ -129,12 +155,22 @@ pub fn sections(findings: &IosizeFindings) -> Vec<Section> {
     let mut sections = vec![
         Section::of("iosize-tools", tools),
         flows,
+        Section::of("iosize-direct-costs", direct_costs(findings)),
         page(CommandRow::table("iosize-commands", "Commands", CommandRow::of(findings))),
         page(EvidenceRow::table("iosize-evidence", "What the classes rest on", evidence)),
         page(SizeRow::table("iosize-sizes", "All sizes", sizes)),
     ];
     sections.retain(|section| !section.blocks.is_empty());
     sections
+}
+
+/// Those with the most time first.
+fn direct_costs(findings: &IosizeFindings) -> Table {
+    let mut costs: Vec<&DirectCost> = findings.direct_costs.iter().collect();
+    costs.sort_by(|a, b| b.direct_ns.value.total_cmp(&a.direct_ns.value));
+    let rows = costs.into_iter().map(DirectCostRow::of);
+    let title = "The same calls past the page cache, as predicted";
+    DirectCostRow::table("iosize-direct-costs", title, rows)
 }
 
 fn page(table: Table) -> Section {
@@ -181,13 +217,30 @@ impl EvidenceRow {
 
 impl ToolRow {
     fn of((tool, flow): (&Tool, &Flow)) -> Self {
+        let published = tool.published.iter().find(|(direction, _)| *direction == flow.direction);
         Self {
             tool: tool.name.clone(),
             direction: flow.direction.name(),
             class: flow.class.name(),
             asked: asked(flow),
+            published_bytes: happened(published.map(|(_, bytes)| *bytes)),
             device: device(flow),
             version: named(tool.version.clone()),
+        }
+    }
+}
+
+impl DirectCostRow {
+    fn of(cost: &DirectCost) -> Self {
+        Self {
+            file: cost.path.clone(),
+            direction: cost.direction.name(),
+            calls: cost.calls,
+            asked_bytes_mean: cost.bytes as f64 / cost.calls as f64,
+            call_ns: cost.call_ns,
+            direct_ns: cost.direct_ns,
+            large_ns: cost.large_ns,
+            gain: cost.gain,
         }
     }
 }
