@@ -239,8 +239,15 @@ fn await_that(mut condition: impl FnMut() -> Result<bool>) -> Result<()> {
 
 /// Stops the peer, which must have seen about as many I/Os as there were.
 fn stop(mut peer: Child, tracing: Tracing, ios: f64) -> Result<()> {
-    Command::new("kill").args(["-INT", &peer.id().to_string()]).status()?;
-    await_that(|| Ok(peer.try_wait()?.is_some()))?;
+    await_that(|| {
+        // Again and again: one that comes before the tool expects it may be ignored.
+        Command::new("kill")
+            .args(["-INT", &peer.id().to_string()])
+            .stderr(Stdio::null())
+            .status()?;
+        sleep(Duration::from_millis(300));
+        Ok(peer.try_wait()?.is_some())
+    })?;
     let text = String::from_utf8(peer.wait_with_output()?.stdout).map_err(Error::other)?;
     // `[4K, 8K)  17 |@@@ |` and `4 -> 7  : 17  |*** |`.
     let mark = if tracing == Tracing::Bpftrace { ')' } else { ':' };

@@ -71,7 +71,7 @@ INLINE void *cast(u64 address, u64 type)
 #define TYPED(pointer) \
 	((typeof(pointer))cast((u64)(pointer), __builtin_btf_type_id(*(pointer), 1)))
 
-// The same as READ, by an ordinary load where that is possible, in a tenth of the time. A pointer
+// The same as READ, by an ordinary load instead of a call where that is possible. A pointer
 // that was read so can be compared and followed; the verifier allows no other arithmetic with it.
 #define LOAD(to, pointer, field) \
 	do { \
