@@ -31,8 +31,14 @@ pub const ALL: &[Entry] = &[
 ];
 
 /// Probes that read only text files, so that saved files serve as well as a machine.
-const OF_PAGES: &[&Schema] =
-    &[&block::SCHEMA, &network::SCHEMA, &memory::SCHEMA, &cpu::SCHEMA, &host::SCHEMA];
+const OF_PAGES: &[&Schema] = &[
+    &block::SCHEMA,
+    &network::SCHEMA,
+    &memory::SCHEMA,
+    &cpu::SCHEMA,
+    &host::SCHEMA,
+    &interrupts::SCHEMA,
+];
 
 /// Returns the probes that are useful in `context`.
 pub fn of(context: &Context) -> impl Iterator<Item = &'static Entry> {
