@@ -518,7 +518,14 @@ pub const WAYS: &[Way] = &[
         of: "check iosize",
         measures: true,
         plain: &["--tools", "data"],
-        paths: &[reach("tools", Within("data"), &["--tools", "{}"])],
+        paths: &[
+            reach("tools", Within("data"), &["--tools", "{}"]),
+            reach(
+                "password_file",
+                Read("password"),
+                &["--tools", "data", "--db", NOWHERE, "--password-file", "{}"],
+            ),
+        ],
     },
     Way { of: "claim", measures: false, plain: &["1 GB/s over 1GbE"], paths: &[] },
     Way {

@@ -91,7 +91,7 @@ rows! {
         /// Time of direct calls of 1 MiB for the same bytes.
         large_ns: Estimate = time("of 1 MiB"),
         /// The former ÷ the latter.
-        gain: Estimate = ratio("gain"),
+        gain: Estimate = ratio("gain").answer(),
     }
 }
 
