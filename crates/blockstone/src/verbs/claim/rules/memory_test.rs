@@ -14,7 +14,7 @@ pub(super) const RULE: RuleOf<Claim> = RuleOf::new(&ABOUT, check);
 fn check(claim: &Claim) -> Judgement {
     if claim.cached {
         let evidence = "the claim itself says that a cache answered";
-        return Judgement::fail(evidence, concerned());
+        return Judgement::fail(evidence, concerned(claim));
     }
     if claim.bytes_per_s().or(claim.requests_per_s()).is_none() {
         return Judgement::inconclusive("no rate was stated");
@@ -35,7 +35,7 @@ fn check(claim: &Claim) -> Judgement {
         megabytes(memory as u64),
         percent(share)
     );
-    Judgement::decide(share > HELD_SHARE_MAX, evidence, concerned())
+    Judgement::decide(share > HELD_SHARE_MAX, evidence, concerned(claim))
         .caused_by("The page cache can have answered; what the storage does remains unknown.")
         .advising(
             "Repeat it with direct I/O, or with at least twice as much data as memory, and look at \
@@ -43,6 +43,8 @@ fn check(claim: &Claim) -> Judgement {
         )
 }
 
-fn concerned() -> Vec<String> {
-    [RATE, IOPS].map(str::to_owned).to_vec()
+/// Returns the figures of a claim that a cache may have made.
+fn concerned(claim: &Claim) -> Vec<String> {
+    let iops = claim.requests_per_s().map(|_| IOPS);
+    [Some(RATE), iops].into_iter().flatten().map(str::to_owned).collect()
 }
