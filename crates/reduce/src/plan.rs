@@ -43,8 +43,9 @@ pub struct Plan {
 }
 
 /// Contents of the primary grid that are compressed before a share is taken: enough for an interval
-/// of one or two percent, few enough to take half a second.
-pub const COMPRESSED_CONTENTS: usize = 8 << 10;
+/// of one percent where contents are alike and of four where they are not, few enough to take a
+/// quarter of a second.
+pub const COMPRESSED_CONTENTS: usize = 4 << 10;
 /// Contents of the primary grid for each one of another grid.
 const PRIMARY_PART: usize = 16;
 /// Contents for each block that is drawn, if the array stores a content once.
