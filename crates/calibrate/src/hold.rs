@@ -105,7 +105,7 @@ pub fn hold(
     };
     let window = hold::hold(session, observer, &mut generated);
     let Generated { window: ticks, processors, .. } = generated;
-    let interrupted = observer.interrupted();
+    let (interrupted, rated) = (observer.interrupted(), bursts::track(&ticks));
     let main = running.stop(GRACE);
     let background = background.map(|background| background.stop(GRACE));
     let (window, end_ns) = (window?, session.now_ns());
@@ -130,7 +130,6 @@ pub fn hold(
         note: note(&main, window.settled),
     });
     session.end_phase()?;
-    let rated = bursts::track(&ticks);
     match failure {
         Some(error) => Err(error),
         None => Ok(Measured {

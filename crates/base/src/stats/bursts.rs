@@ -12,15 +12,19 @@
 //!
 //! Limiters that pace each request, such as the leaky bucket of QEMU, need none of this.
 
+use super::{median, slope};
+
 /// Time without a completion after which a burst has ended: a tick of the kernel's timer at 250 Hz.
 const HELD_NS: u64 = 4_000_000;
-/// The same in mean distances of completions. With independent completions, one tick in 3,000
-/// follows such a distance.
-const HELD_DISTANCES: f64 = 8.0;
+/// The same in mean distances of completions. With independent completions, one tick in 55 follows
+/// such a distance.
+const HELD_DISTANCES: f64 = 4.0;
 /// Least share of ticks between bursts.
 const HELD_TICKS: f64 = 0.1;
 /// Fewest ends of bursts: a rate needs two distances for its interval.
 const ENDS_MIN: usize = 3;
+/// With more ends, one that is late no longer decides.
+const ENDS_DECIDING: usize = 200;
 /// Longest time before the first end and after the last, in longest distances of two ends. More
 /// would not be part of the pattern.
 const OUTSIDE_MAX: f64 = 1.25;
@@ -61,14 +65,40 @@ fn whole_bursts(ticks: &[Seen]) -> Option<Vec<(usize, u64)>> {
         return None;
     }
     ends.dedup_by_key(|&mut (at, _)| ticks[at].count);
-    if ends.len() < ENDS_MIN || !ends.is_sorted_by_key(|&(_, reached_ns)| reached_ns) {
+    let ascends = ends.is_sorted_by_key(|&(at, reached_ns)| (reached_ns, ticks[at].count));
+    let counts: Vec<u64> = ends.iter().map(|&(at, _)| ticks[at].count).collect();
+    if ends.len() < ENDS_MIN || !ascends || !counts.is_sorted() {
         return None;
     }
     let longest_ns = ends.windows(2).map(|pair| pair[1].1 - pair[0].1).max()?;
     let before_ns = ends[0].1.saturating_sub(first.t_ns);
     let after_ns = last.t_ns.saturating_sub(ends[ends.len() - 1].1);
-    let is_outside = |ns: u64| ns as f64 > OUTSIDE_MAX * longest_ns as f64;
-    (!is_outside(before_ns) && !is_outside(after_ns)).then_some(ends)
+    // The end of the last burst shows only after it has been held for that long.
+    let most_ns = ((OUTSIDE_MAX * longest_ns as f64) as u64).saturating_add(held_ns);
+    (before_ns.max(after_ns) <= most_ns).then(|| on_time(ends, &counts))
+}
+
+/// Returns the ends of bursts without those at either side that came early or late: on a busy
+/// machine the last completions of a burst are late, and the first and last end decide the rate.
+fn on_time(ends: Vec<(usize, u64)>, counts: &[u64]) -> Vec<(usize, u64)> {
+    if ends.len() > ENDS_DECIDING {
+        return ends;
+    }
+    let point = |(&(_, end_ns), &count): (&(usize, u64), &u64)| {
+        ((count - counts[0]) as f64, (end_ns - ends[0].1) as f64)
+    };
+    let points: Vec<(f64, f64)> = ends.iter().zip(counts).map(point).collect();
+    let ns_per_count = slope(&points).map_or(0.0, |slope| slope.value);
+    let delays_ns: Vec<f64> =
+        points.iter().map(|(count, end_ns)| end_ns - ns_per_count * count).collect();
+    let usual_ns = median(&delays_ns);
+    let off_ns: Vec<f64> = delays_ns.iter().map(|delay_ns| (delay_ns - usual_ns).abs()).collect();
+    let most_ns = (HELD_NS as f64).max(2.0 * median(&off_ns));
+    let may_go = ((ends.len() - ENDS_MIN) / 2).min(ends.len() / 8);
+    let is_off = |off_ns: &&f64| **off_ns > most_ns;
+    let first = off_ns.iter().take(may_go).take_while(is_off).count();
+    let last = off_ns.iter().rev().take(may_go).take_while(is_off).count();
+    ends[first..ends.len() - last].to_vec()
 }
 
 #[cfg(test)]
@@ -147,6 +177,35 @@ mod tests {
     }
 
     #[test]
+    fn ten_large_reads_in_a_slice_are_a_burst() {
+        let large = Slices { device_per_s: 500.0, ..Slices::of(100.0) };
+        for seed in 0..50 {
+            let rate = rate_per_s(&track(&large.seen(720.0, seed))).unwrap();
+            assert!((rate.value / 100.0 - 1.0).abs() < 0.01, "{rate:?}");
+        }
+    }
+
+    #[test]
+    fn a_burst_that_ended_late_does_not_decide_the_rate() {
+        let ends = |late_ms: [u64; 2]| -> Vec<(u64, u64)> {
+            let end = |burst: u64| {
+                let late = [(0, late_ms[0]), (20, late_ms[1])];
+                let late = late.iter().find(|(at, _)| *at == burst).map_or(0, |(_, late)| *late);
+                (1_000 + 100 * burst + late, 50 * burst)
+            };
+            let seen = |(tick, end): (usize, (u64, u64))| {
+                let reached_ns = Some(end.0 * 1_000_000);
+                Seen { t_ns: (1_050 + 100 * tick as u64) * 1_000_000, count: end.1, reached_ns }
+            };
+            track(&(0..=20).map(end).enumerate().map(seen).collect::<Vec<_>>())
+        };
+        for late_ms in [[0, 0], [30, 0], [0, 30], [25, 30]] {
+            let rate = rate_per_s(&ends(late_ms)).unwrap();
+            assert!((rate.value - 500.0).abs() < 0.1, "{late_ms:?}: {rate:?}");
+        }
+    }
+
+    #[test]
     fn what_a_pause_saved_is_not_counted() {
         let saved = Slices { credit: 150.0, began_ms: 0.0, ..Slices::of(500.0) };
         for seed in 0..50 {
@@ -182,7 +241,7 @@ mod tests {
     #[test]
     fn a_load_that_goes_on_is_measured_from_tick_to_tick() {
         let mut rng = Rng::new(3, 0);
-        for per_s in [300.0, 5_000.0, 60_000.0] {
+        for per_s in [100.0, 300.0, 5_000.0, 60_000.0] {
             let mut done_ms = -50.0;
             let next = std::iter::from_fn(|| {
                 done_ms -= (1.0 - rng.unit()).ln() * 1e3 / per_s;
@@ -209,7 +268,9 @@ mod tests {
     fn recordings_without_times_of_completions_are_read_as_before() {
         let mut ticks = Slices::of(500.0).seen(720.0, 1);
         assert!(track(&ticks).len() < ticks.len());
-        ticks.iter_mut().for_each(|tick| tick.reached_ns = None);
+        for tick in &mut ticks {
+            tick.reached_ns = None;
+        }
         assert_eq!(track(&ticks).len(), ticks.len());
         assert!(track(&[]).is_empty());
         let hostile = [
