@@ -66,15 +66,17 @@ const UNTESTED: &str = "untested until power is cut";
 fn check(case: &Case) -> Judgement {
     let committed = |point: &&Point| point.load.op == Op::Commit;
     let commits: Vec<&Point> = case.points.iter().filter(committed).collect();
+    if let Some(evidence) = unflushed(case.devices()) {
+        // Without commits it says something of the disk, and nothing of a figure.
+        let weight = if commits.is_empty() { Weight::Warns } else { Weight::Condemns };
+        return Judgement::fail(evidence, labels(commits)).weighing(weight);
+    }
     if commits.is_empty() {
         return Judgement::inconclusive("no commit was measured");
     }
     let Some(device) = case.devices().iter().find(|device| counts_flushes(device)) else {
         return Judgement::inconclusive("no underlying device counts flushes");
     };
-    if let Some(evidence) = unflushed(case.devices()) {
-        return Judgement::fail(evidence, labels(commits));
-    }
     if let Some(evidence) = too_fast_for_a_turn(case, device, &commits) {
         return Judgement::fail(evidence, labels(commits)).weighing(Weight::Warns);
     }
@@ -377,6 +379,11 @@ mod tests {
             assert_eq!(found, (Outcome::Fail, Weight::Condemns), "{drive}");
             assert_eq!(judged(Some(drive), "write back").0, Outcome::Pass, "{drive}");
         }
+        let mut fixture = Fixture::healthy().without(&[Group::Commit]);
+        fixture.top_device().write_cache = Some("write through".into());
+        fixture.top_device().drive_cache = Some("write back".into());
+        let verdict = fixture.verdict("lying-flush");
+        assert!(verdict.warns(), "nothing is condemned where no commit was measured: {verdict:?}");
         for drive in [Some("none"), Some("write through"), None] {
             assert_eq!(judged(drive, "write through").0, Outcome::Pass, "{drive:?}");
         }
