@@ -92,8 +92,8 @@ fn refused(arguments: &[&str]) -> String {
 
 #[test]
 fn sets_that_alternate_are_compared_by_the_estimates_of_all_recordings() {
-    let recordings = Recordings::new();
-    let [run1, run2, noise1, noise2] = recordings.sets();
+    let kept = Recordings::new();
+    let [run1, run2, noise1, noise2] = kept.sets();
     let [pair, sets] =
         [document(&[&run1, &noise1]), document(&[&run1, &run2, "--with", &noise1, &noise2])];
     let commits = json!({ "label": "commits_per_s", "figure": "" });
@@ -131,9 +131,9 @@ fn sets_that_alternate_are_compared_by_the_estimates_of_all_recordings() {
 
 #[test]
 fn a_recording_that_a_rule_condemns_condemns_the_figures_of_its_set() {
-    let recordings = Recordings::new();
-    let [run1, run2, noise1, _] = recordings.sets();
-    let sqlite = recordings.copy("sqlite", "sqlite", 9);
+    let kept = Recordings::new();
+    let [run1, run2, noise1, _] = kept.sets();
+    let sqlite = kept.copy("sqlite", "sqlite", 9);
     let document = document(&[&run1, &sqlite, "--with", &run2, &noise1]);
     let found = row(&document, &json!({ "label": "physical_reads_per_s" }));
     assert_eq!((&found["outcome"], &found["n_a"]), (&json!("condemned"), &json!(2)));
@@ -149,8 +149,8 @@ fn a_recording_that_a_rule_condemns_condemns_the_figures_of_its_set() {
 
 #[test]
 fn parts_of_several_recordings_and_watches_are_sets_of_layers() {
-    let recordings = Recordings::new();
-    let [run1, run2, ..] = recordings.sets();
+    let kept = Recordings::new();
+    let [run1, run2, ..] = kept.sets();
     let part = |run: &str, times: &str| format!("{run}@{times}");
     let (early, late) = ("..2500ms", "2500ms..");
     let [a, b] = [early, late].map(|times| [part(&run1, times), part(&run2, times)]);
@@ -166,7 +166,7 @@ fn parts_of_several_recordings_and_watches_are_sets_of_layers() {
     );
     let length_ns = |it: &Value| it["to_ns"].as_u64().unwrap() - it["from_ns"].as_u64().unwrap();
     assert_eq!(length_ns(&recordings(&sets)[1]), length_ns(&recordings(&one)[0]));
-    let watches = [1, 2, 3].map(|at| recordings.copy("watch", &format!("watch{at}"), at));
+    let watches = [1, 2, 3].map(|at| kept.copy("watch", &format!("watch{at}"), at));
     let sets = document(&[&watches[0], &watches[2], "--with", &watches[1]]);
     let rows = sets["tables"]["rows"].as_array().unwrap().len();
     assert_eq!(sets["not_established"], json!(rows));
@@ -176,8 +176,8 @@ fn parts_of_several_recordings_and_watches_are_sets_of_layers() {
 
 #[test]
 fn what_are_not_two_sets_is_refused_with_a_hint() {
-    let recordings = Recordings::new();
-    let [run1, run2, noise1, noise2] = recordings.sets();
+    let kept = Recordings::new();
+    let [run1, run2, noise1, noise2] = kept.sets();
     let three = refused(&[&run1, &run2, &noise1]);
     assert!(
         three.contains("the second set is missing") && three.contains("A1 A2 --with B1 B2"),
@@ -187,13 +187,13 @@ fn what_are_not_two_sets_is_refused_with_a_hint() {
     assert!(alone.contains("no earlier run of") && alone.contains("\nhint: "), "{alone}");
     assert!(refused(&[&run1, "--with"]).contains("--with <B>"));
     assert!(refused(&["--with", &run1]).contains("<A>"));
-    let watch = recordings.copy("watch", "watch", 7);
+    let watch = kept.copy("watch", "watch", 7);
     let mixed = refused(&[&run1, &run2, "--with", &noise1, &watch]);
     assert!(mixed.contains("one is a run, the other a watch"), "{mixed}");
     assert!(
         refused(&[&run1, "--with", &noise1, "no-such-recording"]).contains("no-such-recording")
     );
-    let copied = recordings.0.path().join("copied");
+    let copied = kept.0.path().join("copied");
     copy(Path::new(&run2), &copied);
     for twice in [
         [&run1, &run1, "--with", &noise1, &noise2],

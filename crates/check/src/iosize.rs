@@ -50,7 +50,7 @@ pub fn of_command(
     let ran = command::run(command::of(words), &mut counter, None, observer)?;
     let observed_s = began.elapsed().as_secs_f64();
     counter.write_back(observer);
-    let mut findings = findings(words_shown.join(" "), &mut counter, observer);
+    let mut findings = findings(&words_shown.join(" "), &mut counter, observer);
     // Its programs in the kernel take time in every call.
     drop(counter);
     findings.exit = ran.exit;
@@ -109,7 +109,7 @@ pub fn of_process(
     }
     let observed_s = began.elapsed().as_secs_f64();
     let after_ns = cpu_ns();
-    let mut findings = findings(format!("process {pid}"), &mut counter, observer);
+    let mut findings = findings(&format!("process {pid}"), &mut counter, observer);
     findings.charged = before.zip(charged()).map(|(before, after)| since(&after, &before));
     findings.cpu_ns = after_ns.zip(before_ns).map(|(after, before)| after.saturating_sub(before));
     findings.observed_s = observed_s;
@@ -127,7 +127,7 @@ fn since(after: &Charged, before: &Charged) -> Charged {
 }
 
 /// Returns what was counted so far.
-fn findings(subject: String, counter: &mut Counter, observer: &mut dyn Observer) -> IosizeFindings {
+fn findings(subject: &str, counter: &mut Counter, observer: &mut dyn Observer) -> IosizeFindings {
     let sizes = counter.sizes();
     let names = counter.names(&sizes);
     IosizeFindings {
@@ -137,7 +137,7 @@ fn findings(subject: String, counter: &mut Counter, observer: &mut dyn Observer)
         blind: counter.blind(),
         dropped: counter.dropped(),
         signal: observer.interrupted().map(str::to_owned),
-        ..nothing(&subject)
+        ..nothing(subject)
     }
 }
 

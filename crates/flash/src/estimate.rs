@@ -112,13 +112,12 @@ pub fn cliff(device: &Device, write_bytes_per_s: f64) -> Result<Cliff, EstimateE
     let iops_fresh = taken(f64::from(device.dies()) * 1e9 / costs.program_ns);
     let iops_wanted = write_bytes_per_s / f64::from(device.page_bytes);
     let drain = Drain::of(device, iops_wanted);
-    let cliff_drive_fills = match &drain {
-        Some(drain) => drain.drive_fills(&wa_at)?,
-        None => {
-            let spare = alpha - 1.0;
-            let wait_ns = collection_ns(&costs, b, wa.max(first_pass(spare)));
-            (wait_ns > cliff::slight_ns(&costs)).then_some(spare)
-        }
+    let cliff_drive_fills = if let Some(drain) = &drain {
+        drain.drive_fills(&wa_at)?
+    } else {
+        let spare = alpha - 1.0;
+        let wait_ns = collection_ns(&costs, b, wa.max(first_pass(spare)));
+        (wait_ns > cliff::slight_ns(&costs)).then_some(spare)
     };
     let outcome = match cliff_drive_fills {
         _ if iops_wanted > iops_fresh => Fall::TooSlow,

@@ -163,7 +163,7 @@ mod tests {
         for (instance, values) in (1..).zip(instances) {
             for (name, value) in BLOCK.iter().zip(values) {
                 let number = if numbered { format!("{instance:10} ") } else { String::new() };
-                text += &format!("{number}{name:60} {value:>12}\n");
+                text.extend([format!("{number}{name:60} {value:>12}\n")]);
             }
         }
         text + "\n6 rows selected.\n\nElapsed: 00:00:00.02\n"

@@ -167,7 +167,7 @@ mod tests {
             fs::remove_file(&file).unwrap();
             run("sync");
             // XFS frees the blocks of a removed file a moment later.
-            let until = Instant::now() + Duration::from_secs(60);
+            let until = Instant::now() + Duration::from_mins(1);
             while free_bytes() + (1 << 20) < empty.free_bytes() && Instant::now() < until {
                 std::thread::sleep(WAIT_MAX);
             }

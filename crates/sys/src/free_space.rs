@@ -256,7 +256,7 @@ mod tests {
     fn extents_are_cut_to_blocks_of_the_device_and_do_not_overlap() {
         let extents = vec![8192..12_288, 0..100, 4096..9000, 1 << 40..1 << 41, 60_000..u64::MAX];
         assert_eq!(tidied(extents, 4096, 70_000), [4096..8192, 8192..12_288, 61_440..69_632]);
-        assert!(tidied(vec![5..3, 0..0], 4096, 1 << 30).is_empty());
+        assert!(tidied(vec![0..0, 7..7], 4096, 1 << 30).is_empty());
     }
 
     #[test]

@@ -254,11 +254,11 @@ fn send(file: &File, question: Question, data: &mut [u8]) -> io::Result<Result<u
 mod tests {
     #[test]
     fn a_power_state_is_read_with_its_scale_from_its_descriptor() {
-        let mut identity = [0; super::IDENTIFY_BYTES];
+        let mut identity = [0; IDENTIFY_BYTES];
         identity[2048..2052].copy_from_slice(&[0xC4, 0x09, 0, 0]);
         identity[2048 + 32..2048 + 36].copy_from_slice(&[0x2C, 0x01, 0, 3]);
-        let of = |number| super::power_state_of(&identity, number);
-        let expected = |number, is_idle, most_mw| super::PowerState { number, is_idle, most_mw };
+        let of = |number| power_state_of(&identity, number);
+        let expected = |number, is_idle, most_mw| PowerState { number, is_idle, most_mw };
         assert_eq!(of(0), expected(0, false, Some(25_000)));
         assert_eq!(of(1), expected(1, true, Some(30)));
         assert_eq!(of(31), expected(31, false, None));

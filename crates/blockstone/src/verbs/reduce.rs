@@ -268,9 +268,11 @@ fn generate(name: &str, args: &ReduceArgs, printer: Printer) -> Result<Exit> {
 
 /// States the numbers behind the expected ratios.
 fn counts(name: &str, shape: &Shape, expected: &Expected) -> String {
-    let heads = match expected.distinct.plain == shape.distinct_by_head() && shape.head_blocks > 0 {
-        true => format!(", {} of each file its own", thousands(shape.head_blocks as i64)),
-        false => String::new(),
+    let has_heads = expected.distinct.plain == shape.distinct_by_head() && shape.head_blocks > 0;
+    let heads = if has_heads {
+        format!(", {} of each file its own", thousands(shape.head_blocks as i64))
+    } else {
+        String::new()
     };
     let block = Bytes(shape.block_bytes as u64);
     let (files, size) = (counted(shape.files.into(), "file"), Bytes(shape.file_bytes()));
@@ -288,12 +290,12 @@ fn ratios(expected: &Expected) -> String {
     if let Some(compression) = expected.compression_in_quarters() {
         let bytes = expected.blocks as f64 * BLOCK_BYTES as f64;
         let both = ratio * compression;
-        text += &format!(
+        text.extend([format!(
             "\nwith --model xtremio: dedup {ratio:.2}:1 × compression {compression:.2}:1 = \
              reduction {both:.1}:1;\n{} in → {} stored",
             Bytes(bytes as u64),
             Bytes((bytes / both) as u64)
-        );
+        )]);
     }
     text
 }

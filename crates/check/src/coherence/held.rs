@@ -20,7 +20,7 @@ pub fn removed(
     (writer, reader): (usize, usize),
 ) -> Result<Outcome, CheckError> {
     let rounds = session.rounds.clamp(2, 10) / 2;
-    let (mut wrong, mut refused, mut reused) = (0_u64, 0, 0);
+    let (mut wrong, mut refused, mut same_inode) = (0_u64, 0, 0);
     let mut evidence = String::new();
     let stale = Errno::STALE.raw_os_error();
     for _ in 0..rounds {
@@ -29,7 +29,7 @@ pub fn removed(
             Ok(found) => found,
             Err(outcome) => return Ok(outcome),
         };
-        reused += u64::from(found.is_reused);
+        same_inode += u64::from(found.is_reused);
         match found.read {
             Ok(records) if records == OLD => {}
             Err(errno) if errno == stale => refused += 1,
@@ -47,7 +47,8 @@ pub fn removed(
         let how = if refused > 0 { format!(", {refused} of them ESTALE") } else { String::new() };
         evidence = format!("{rounds} removed files a direction read as they were{how}");
     }
-    evidence = format!("{evidence}; {reused} new files had the inode number of the removed one");
+    evidence =
+        format!("{evidence}; {same_inode} new files had the inode number of the removed one");
     let class = if wrong == 0 { Class::Linearizable } else { Class::Torn };
     Ok(Outcome { operations: rounds.into(), stale: wrong, ..Outcome::new(class, evidence) })
 }

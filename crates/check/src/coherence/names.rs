@@ -222,21 +222,11 @@ fn maker_of(change: Change, (writer, reader): (usize, usize)) -> usize {
     if change.is_elsewhere() { reader } else { writer }
 }
 
-fn one_change(
-    session: &mut Session<'_>,
-    change: Change,
-    (writer, reader): (usize, usize),
-    (name, other): (u32, u32),
-) -> Result<Result<Seen, Stop>, CheckError> {
-    let patience = session.patience;
-    let maker = maker_of(change, (writer, reader));
-    let lookers: Vec<usize> = match change.is_elsewhere() {
-        true => (0..session.ranks.len()).filter(|it| *it != writer).collect(),
-        false => vec![reader],
-    };
+/// Returns the requests that make the files of a change, and the file that must then be seen.
+fn preparation(change: Change, (name, other): (u32, u32)) -> (Vec<Ask>, u32) {
     let create = Ask::Name { name, act: Act::Create };
     let resize = |bytes| Ask::Name { name, act: Act::Resize(bytes) };
-    let (before, there) = match change {
+    match change {
         Change::Create | Change::List => (Vec::new(), name),
         Change::Extend
         | Change::Chmod
@@ -251,7 +241,42 @@ fn one_change(
         Change::RenameOver | Change::OpenRenamedOver => {
             (vec![create, resize(SIZE), Ask::Name { name: other, act: Act::Create }], other)
         }
+    }
+}
+
+/// Returns what the writer does to the file.
+fn acts(change: Change, other: u32) -> Vec<Act> {
+    match change {
+        Change::Create | Change::List => vec![Act::Create],
+        Change::Extend => vec![Act::Resize(SIZE)],
+        Change::Truncate => vec![Act::Resize(LESS)],
+        Change::Chmod => vec![Act::Chmod(MODE)],
+        Change::Rename | Change::RenameOver | Change::OpenRenamedOver | Change::ListRenamed => {
+            vec![Act::RenameTo(other)]
+        }
+        Change::Remove
+        | Change::ListRemoved
+        | Change::OpenRemoved
+        | Change::ListRemovedElsewhere
+        | Change::OpenRemovedElsewhere => vec![Act::Remove],
+        Change::Replace => vec![Act::Remove, Act::Create, Act::Resize(LESS)],
+    }
+}
+
+fn one_change(
+    session: &mut Session<'_>,
+    change: Change,
+    (writer, reader): (usize, usize),
+    (name, other): (u32, u32),
+) -> Result<Result<Seen, Stop>, CheckError> {
+    let patience = session.patience;
+    let maker = maker_of(change, (writer, reader));
+    let lookers: Vec<usize> = if change.is_elsewhere() {
+        (0..session.ranks.len()).filter(|it| *it != writer).collect()
+    } else {
+        vec![reader]
     };
+    let (before, there) = preparation(change, (name, other));
     if !before.is_empty() {
         for ask in before {
             if let Err(errno) = session.ask(maker, ask)? {
@@ -286,22 +311,7 @@ fn one_change(
         Change::Replace => session.inode(writer, name)?,
         _ => None,
     };
-    let acts = match change {
-        Change::Create | Change::List => vec![Act::Create],
-        Change::Extend => vec![Act::Resize(SIZE)],
-        Change::Truncate => vec![Act::Resize(LESS)],
-        Change::Chmod => vec![Act::Chmod(MODE)],
-        Change::Rename | Change::RenameOver | Change::OpenRenamedOver | Change::ListRenamed => {
-            vec![Act::RenameTo(other)]
-        }
-        Change::Remove
-        | Change::ListRemoved
-        | Change::OpenRemoved
-        | Change::ListRemovedElsewhere
-        | Change::OpenRemovedElsewhere => vec![Act::Remove],
-        Change::Replace => vec![Act::Remove, Act::Create, Act::Resize(LESS)],
-    };
-    for act in acts {
+    for act in acts(change, other) {
         if let Err(errno) = session.ask(writer, Ask::Name { name, act })? {
             return Ok(Err(Stop::Failed("change a file", writer, errno)));
         }

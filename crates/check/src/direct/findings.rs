@@ -179,7 +179,7 @@ impl OpenFile {
 /// Requests of a process for I/O of files on storage, by how it asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Requested {
-    /// System calls that return when the data has moved: read, pwrite, copy_file_range and others.
+    /// System calls that return when the data has moved: read, pwrite, `copy_file_range` and others.
     pub blocking: u64,
     /// Pages of mapped files that it waited for, or wrote to.
     pub mapped: u64,
@@ -209,6 +209,7 @@ impl Requested {
         if how.is_empty() { "none".to_owned() } else { how }
     }
 
+    #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         Self {
             blocking: self.blocking + other.blocking,

@@ -79,7 +79,7 @@ pub fn of_path(
         }
         tried.extend(flow);
     }
-    let mut found = findings(path.display().to_string(), &mut counter, observer);
+    let mut found = findings(&path.display().to_string(), &mut counter, observer);
     found.flows = tried;
     found.total = Vec::new();
     found.observed_s = began.elapsed().as_secs_f64();

@@ -111,7 +111,7 @@ pub fn of_tools(
             Err(why) => absent.push(why),
         }
     }
-    let mut found = findings("tools".to_owned(), &mut counter, observer);
+    let mut found = findings("tools", &mut counter, observer);
     // Its programs in the kernel take time in every call.
     drop(counter);
     found.subject = dir.display().to_string();

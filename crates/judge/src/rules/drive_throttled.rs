@@ -46,8 +46,8 @@ fn check(manifest: &Manifest) -> Judgement {
     for (name, readings) in drives {
         let [first, .., last] = readings[..] else { continue };
         let signs = signs(first, last);
-        let list = if signs.is_empty() { &mut fine } else { &mut found };
-        list.push(format!("{name}: {}", state(last, &signs)));
+        let judged = if signs.is_empty() { &mut fine } else { &mut found };
+        judged.push(format!("{name}: {}", state(last, &signs)));
     }
     if !found.is_empty() {
         return Judgement::fail(found.join("; "), Vec::new());

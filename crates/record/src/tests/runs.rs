@@ -121,8 +121,8 @@ fn runs_elsewhere_are_listed_as_far_as_nobody_else_can_write_there() {
     assert_eq!(ids(), ["here"], "gone");
     fs::rename(parent.path().join("moved"), &two).unwrap();
     assert_eq!(ids(), ["here", "one"], "a link of this user leads to it, too");
-    let list = fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path());
-    let list = list.filter(|path| path.is_file()).next().unwrap();
+    let mut list = fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path());
+    let list = list.find(|path| path.is_file()).unwrap();
     mode(&list, 0o666);
     assert_eq!(ids(), ["here"], "others could write to the list");
     mode(&list, 0o600);

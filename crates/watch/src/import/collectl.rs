@@ -167,10 +167,7 @@ impl Block {
             }
             "int" => {
                 self.path.push_str("/proc/interrupts");
-                if !self.texts.get(&self.path).is_some_and(|text| !text.is_empty()) {
-                    let heading = format!("{}\n", self.processors).into_bytes();
-                    self.texts.insert(self.path.clone(), heading);
-                }
+                self.head_interrupts();
                 line.trim_start().trim_start_matches("int")
             }
             "load" => {
@@ -200,6 +197,15 @@ impl Block {
             page.push(b'\n');
         }
         Ok(())
+    }
+
+    /// Begins the page of interrupts with the line that names its processors, which collectl does
+    /// not keep.
+    fn head_interrupts(&mut self) {
+        if self.texts.get(&self.path).is_none_or(Vec::is_empty) {
+            let heading = format!("{}\n", self.processors).into_bytes();
+            self.texts.insert(self.path.clone(), heading);
+        }
     }
 }
 

@@ -137,19 +137,19 @@ impl<'a> Parser<'a> {
             {
                 let part = share(percent)?;
                 words.take_if(RANDOM);
-                let is_kind = words.take_if(READ) || words.take_if(WRITE) || part == 100.0;
-                let is_random = part == 100.0 && is_one(words.last(), RANDOM);
+                let is_all = part >= 100.0;
+                let is_kind = words.take_if(READ) || words.take_if(WRITE) || is_all;
+                let is_random = is_all && is_one(words.last(), RANDOM);
                 return (is_kind && !is_random).then_some(part > 0.0 && part < 100.0);
             }
-            let (a, b) = match first.split_once(':') {
-                Some((a, b)) => (share(a)?, share(b)?),
-                None => {
-                    words.take_if(&["/"]).then_some(())?;
-                    (share(first)?, share(words.next()?)?)
-                }
+            let (a, b) = if let Some((a, b)) = first.split_once(':') {
+                (share(a)?, share(b)?)
+            } else {
+                words.take_if(&["/"]).then_some(())?;
+                (share(first)?, share(words.next()?)?)
             };
             let has_unit = words.peek().is_some_and(|next| units::of(next).is_some());
-            (a + b == 100.0 && !has_unit).then_some(a > 0.0 && b > 0.0)
+            ((a + b - 100.0).abs() < 1e-9 && !has_unit).then_some(a > 0.0 && b > 0.0)
         })
     }
 
@@ -179,13 +179,20 @@ impl<'a> Parser<'a> {
                 let word = self.words.last();
                 self.count(span, word)
             }
-            Unit::BytesPerS => self.flow(Figure::Rate, span),
-            Unit::BitsPerS => self.flow(Figure::Rate, span.times(1.0 / 8.0)),
+            Unit::BytesPerS => {
+                self.flow(Figure::Rate, span);
+                Ok(())
+            }
+            Unit::BitsPerS => {
+                self.flow(Figure::Rate, span.times(1.0 / 8.0));
+                Ok(())
+            }
             Unit::Iops => {
                 let last = self.words.last().to_ascii_lowercase();
                 let of = last.split('/').next().unwrap_or_default();
                 self.kind.direction = self.kind.direction.or(direction(of));
-                self.flow(Figure::Iops, span)
+                self.flow(Figure::Iops, span);
+                Ok(())
             }
             Unit::Seconds => self.time(span),
             Unit::Bytes => self.bytes(span),
@@ -196,7 +203,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Takes a rate. One that follows is the same in another unit, or that of other requests.
-    fn flow(&mut self, figure: Figure, span: Span) -> Result<()> {
+    fn flow(&mut self, figure: Figure, span: Span) {
         let of = std::mem::take(&mut self.kind);
         let is_listed = self.words.are_listed();
         self.open = Some(figure);
@@ -215,7 +222,6 @@ impl<'a> Parser<'a> {
             self.kind.direction = Some(Direction::Write);
         }
         self.of_one();
-        Ok(())
     }
 
     fn flows(&mut self, figure: Figure) -> &mut Vec<Flow> {

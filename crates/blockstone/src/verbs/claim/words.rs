@@ -184,7 +184,7 @@ impl<'a> Words<'a> {
     fn range(&mut self) -> Option<Quantity> {
         self.attempt(|words| {
             let (low, rest) = units::number(words.next()?)?;
-            if !words.take_if(&["-"]) && !(rest.is_empty() && words.take_if(&["to"])) {
+            if !(words.take_if(&["-"]) || rest.is_empty() && words.take_if(&["to"])) {
                 return None;
             }
             let (second, _) = words.peek().and_then(units::number)?;
@@ -305,7 +305,7 @@ impl<'a> Words<'a> {
             let (number, suffix) = units::number(words.next()?)?;
             let suffix = if suffix.is_empty() { words.next()? } else { suffix };
             let (unit, scale) = units::of(suffix)?;
-            let smaller = unit == Unit::Seconds && (scale == 1.0 || scale == 60.0);
+            let smaller = unit == Unit::Seconds && [1.0, 60.0].contains(&scale);
             (smaller && number.high < 60.0).then(|| number.times(scale))
         });
         rest.map_or(found, |rest| Quantity { span: found.span.plus(rest), ..found })
@@ -438,7 +438,7 @@ mod tests {
         ] {
             let found = Words::of(text).quantity().unwrap_or_else(|| panic!("{text}"));
             let ends = (found.span.low, found.span.high);
-            let near = |a: f64, b: f64| a == b || (a / b - 1.0).abs() < 1e-9;
+            let near = |a: f64, b: f64| a.total_cmp(&b).is_eq() || (a / b - 1.0).abs() < 1e-9;
             assert!(near(ends.0, low) && near(ends.1, high), "{text}: {found:?}");
         }
         assert_eq!(Words::of("10-5 gig").quantity().map(|it| it.unit), Some(Unit::Count));

@@ -25,16 +25,7 @@ pub fn run(
     target: &Path,
     context: &Context,
 ) -> Result<Exit> {
-    if sources.len() > 1 {
-        bail!(Failure::new(
-            "copy --against: several sources are named",
-            "name one file or directory"
-        ));
-    }
-    if let Peer::Program(program) = peer {
-        program.check()?;
-    }
-    args.password.read_for(args.db.as_deref())?;
+    check(args, peer, sources)?;
     let mut bar = Progress::start(context.printer)?;
     let plan = tree::plan(sources, target, &options(args))?;
     let Some(first) = plan.entries.first() else {
@@ -44,27 +35,13 @@ pub fn run(
     let (base, name) = (Arc::clone(&first.base), first.below().to_owned());
     let source = Top { dir: &base, name: &name };
     let (target_dir, made) = (plan.root.within(Path::new(""))?, first.target.clone());
-    let address = args.db.as_deref().map(|db| recordings::database(db, &context.global));
-    let mut beside = address.transpose()?.as_deref().map(Beside::start).transpose()?;
+    let mut beside = watched(args, context)?;
     let mut compared = Against::with(peer);
     if let Some(beside) = &mut beside {
         wait(ALONE, &mut bar);
         compared.alone = Some(beside.end()?);
     }
-    // `None` for another program.
-    let settings_of = |tool| match (tool, peer) {
-        (Tool::Ours, _) => Some(settings(args)),
-        (Tool::Peer, Peer::Program(_)) => None,
-        (Tool::Peer, Peer::Method(how)) => {
-            let Settings { file, jobs, rate } = settings(args);
-            Some(Settings { file: Options { method: Some((*how).into()), ..file }, jobs, rate })
-        }
-        (Tool::Peer, Peer::Request(request)) => {
-            let Settings { file, rate, .. } = settings(args);
-            let file = Options { request: *request, in_flight: 1, ..file };
-            Some(Settings { file, jobs: 1, rate })
-        }
-    };
+    let settings_of = |tool| settings_of(tool, args, peer);
     let mut kept: Option<Ran> = None;
     let mut first = Some(plan);
     for tool in ROUNDS {
@@ -116,6 +93,42 @@ pub fn run(
     let exit = finish(&report::report(&ran, (sources, target), &compared), context)?;
     complain(&ran, context);
     Ok(exit)
+}
+
+/// Refuses what cannot be compared, before anything is copied.
+fn check(args: &CopyArgs, peer: &Peer, sources: &[PathBuf]) -> Result<()> {
+    if sources.len() > 1 {
+        bail!(Failure::new(
+            "copy --against: several sources are named",
+            "name one file or directory"
+        ));
+    }
+    if let Peer::Program(program) = peer {
+        program.check()?;
+    }
+    args.password.read_for(args.db.as_deref())
+}
+
+/// Returns the database whose rate is watched meanwhile, if one is named.
+fn watched(args: &CopyArgs, context: &Context) -> Result<Option<Beside>> {
+    let address = args.db.as_deref().map(|db| recordings::database(db, &context.global));
+    address.transpose()?.as_deref().map(Beside::start).transpose()
+}
+
+/// Returns the settings of a copy; `None` for that of another program.
+fn settings_of(tool: Tool, args: &CopyArgs, peer: &Peer) -> Option<Settings> {
+    let own = settings(args);
+    Some(match (tool, peer) {
+        (Tool::Ours, _) => own,
+        (Tool::Peer, Peer::Program(_)) => return None,
+        (Tool::Peer, Peer::Method(how)) => {
+            Settings { file: Options { method: Some((*how).into()), ..own.file }, ..own }
+        }
+        (Tool::Peer, Peer::Request(request)) => {
+            let file = Options { request: *request, in_flight: 1, ..own.file };
+            Settings { file, jobs: 1, ..own }
+        }
+    })
 }
 
 fn wait(time: Duration, bar: &mut Progress) {

@@ -266,11 +266,11 @@ fn cards(device: &'static str, outcome: &Outcome) -> Vec<Card> {
             ("OP", card.source(spare))
         }),
     ];
-    let named = |(prefix, card): (&'static str, Card)| match device {
+    let grouped = |(prefix, card): (&'static str, Card)| match device {
         "" => card,
         device => Card { group: device.into(), prefix: prefix.into(), ..card },
     };
-    all.into_iter().flatten().map(named).collect()
+    all.into_iter().flatten().map(grouped).collect()
 }
 
 /// Describes the trace that was replayed, and lists lines that could not be read.

@@ -20,8 +20,8 @@ use blockstone_report::{Block, Card, Detail, Headline, Report, Section, Tone};
 use blockstone_report::{block_size, percent, to_one};
 
 use super::rows::{
-    ClassRow, CompressionRow, FieldRow, FileRow, FreeRow, GridRow, MaskedRow, OccurrenceRow, RunRow,
-    SharedRow, ShiftRow, SkippedRow, StripRow, Summary,
+    ClassRow, CompressionRow, FieldRow, FileRow, FreeRow, GridRow, MaskedRow, OccurrenceRow,
+    RunRow, SharedRow, ShiftRow, SkippedRow, StripRow, Summary,
 };
 
 /// Maximum number of shifted copies that the terminal names.

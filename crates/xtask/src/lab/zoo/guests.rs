@@ -180,7 +180,7 @@ const fn volume(devices: &'static str, words: &'static str, drive: &'static str)
 const fn scsi_volume(devices: &'static str, drive: &'static str) -> Machine {
     let words = "--read-only /dev/sda";
     let (prepare, size) = ("load_storage; sleep 1", SMALL_VOLUME);
-    Machine { prepare, size, ..volume(devices, words, drive) }
+    Machine { size, prepare, ..volume(devices, words, drive) }
 }
 
 fn mirror(then: &'static str) -> Machine {

@@ -18,7 +18,7 @@ pub(super) const REQUEST_BYTES_MAX: f64 = 64.0 * 1024.0 * 1024.0;
 /// Bytes that are `read` or `written` are those of a request up to this size.
 const READ_BYTES_MAX: f64 = 4.0 * 1024.0 * 1024.0;
 
-impl<'a> Parser<'a> {
+impl Parser<'_> {
     /// Assigns a number without a unit to what it is a number of.
     pub(super) fn count(&mut self, count: Span, digits: &str) -> Result<()> {
         if self.words.are_waiting(WAITING) {
@@ -98,7 +98,8 @@ impl<'a> Parser<'a> {
         if ahead.a_second() {
             self.words = ahead;
             self.kind.direction = self.kind.direction.or(of);
-            return self.flow(Figure::Iops, count);
+            self.flow(Figure::Iops, count);
+            return Ok(());
         }
         self.words.take_if(&["random", "sequential"]);
         self.words.next();

@@ -126,7 +126,7 @@ impl Parser<'_> {
         let Some(number) = number else {
             bail!(Failure::new("understand the claim: `IOPS` has no number", EXAMPLE));
         };
-        self.flow(Figure::Iops, number)?;
+        self.flow(Figure::Iops, number);
         Ok(true)
     }
 }

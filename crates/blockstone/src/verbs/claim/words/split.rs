@@ -89,8 +89,7 @@ fn ends_before(head: &str, before: Option<char>, c: char, after: Option<char>) -
         (before.is_ascii_digit(), after.is_some_and(|c| c.is_ascii_digit()));
     let starts_with_digit = head.starts_with(|c: char| c.is_ascii_digit());
     match c {
-        ',' => !(digit_before && digit_after),
-        ':' => !(digit_before && digit_after),
+        ',' | ':' => !(digit_before && digit_after),
         '.' => !after.is_some_and(char::is_alphanumeric),
         '/' => starts_with_digit && digit_after,
         '+' => digit_before,

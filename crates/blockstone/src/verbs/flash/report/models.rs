@@ -46,8 +46,7 @@ pub fn cliff(cliff: &Cliff, given: Vec<String>) -> Report {
         Card::exact("seconds_to_cliff", "cliff after", after, unit).source(written)
     }));
     cards.extend([
-        Card::exact("iops_fresh", before, cliff.iops_fresh, "IOPS")
-            .source("writes of a page"),
+        Card::exact("iops_fresh", before, cliff.iops_fresh, "IOPS").source("writes of a page"),
         Card::exact("iops_steady", after, cliff.iops_steady, "IOPS").source(behind),
         Card::exact("iops_wanted", "required", cliff.iops_wanted, "IOPS"),
     ]);

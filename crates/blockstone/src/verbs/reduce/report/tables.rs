@@ -12,8 +12,8 @@ use blockstone_report::block_size;
 
 use super::words;
 use crate::verbs::reduce::rows::{
-    self, ClassRow, CompressionRow, FieldRow, FileRow, FreeRow, GridRow, MaskedRow, OccurrenceRow, RunRow,
-    SharedRow, ShiftRow, SkippedRow, StripRow,
+    self, ClassRow, CompressionRow, FieldRow, FileRow, FreeRow, GridRow, MaskedRow, OccurrenceRow,
+    RunRow, SharedRow, ShiftRow, SkippedRow, StripRow,
 };
 
 /// Maximum number of offsets that a line has room for.

@@ -4,6 +4,7 @@ use blockstone_base::rule::judge;
 use blockstone_base::{Bytes, Outcome, rng};
 use blockstone_reduce::chunk::Displacement;
 use blockstone_reduce::counter::Counter;
+use blockstone_reduce::estimate::Interval;
 use blockstone_reduce::findings::{BlockSample, Shift};
 use blockstone_reduce::hash::{Hasher, SEGMENT_BYTES};
 use blockstone_reduce::model::Model;
@@ -23,7 +24,7 @@ fn healthy() -> Scan {
     let mut scan = count(64);
     let primary = scan.findings.primary;
     scan.findings.grids[primary].contents_compressed = 1_000;
-    scan.findings.usage.used_compression_ratio = Some(2.1);
+    scan.findings.usage.used_compression_ratio = Some(Interval::exact(2.1));
     scan.findings.block_sample = Some(BlockSample { blocks: 50, part: 0.01, dedup_ratio: 1.0 });
     scan
 }
@@ -60,7 +61,7 @@ const CASES: &[(&str, Spoil, Spoil)] = &[
     ),
     (
         "compressible-filler",
-        |scan| scan.findings.usage.used_compression_ratio = Some(11.0),
+        |scan| scan.findings.usage.used_compression_ratio = Some(Interval::exact(11.0)),
         |scan| {
             let primary = scan.findings.primary;
             scan.findings.grids[primary].contents_compressed = 99;
