@@ -9,6 +9,7 @@ mod links;
 mod report;
 mod rows;
 mod rules;
+mod span;
 mod stated;
 mod units;
 mod vocabulary;

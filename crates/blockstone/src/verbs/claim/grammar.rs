@@ -30,7 +30,7 @@ pub fn parse(text: &str) -> Result<Claim> {
     parser.finish()
 }
 
-/// What was read so far.
+/// The claim as far as it was read.
 #[derive(Default)]
 struct Parser<'a> {
     words: Words<'a>,
@@ -137,9 +137,8 @@ impl<'a> Parser<'a> {
             {
                 let part = share(percent)?;
                 words.take_if(RANDOM);
-                let is_all = part >= 100.0;
-                let is_kind = words.take_if(READ) || words.take_if(WRITE) || is_all;
-                let is_random = is_all && is_one(words.last(), RANDOM);
+                let is_kind = words.take_if(READ) || words.take_if(WRITE) || part >= 100.0;
+                let is_random = part >= 100.0 && is_one(words.last(), RANDOM);
                 return (is_kind && !is_random).then_some(part > 0.0 && part < 100.0);
             }
             let (a, b) = if let Some((a, b)) = first.split_once(':') {
@@ -177,29 +176,23 @@ impl<'a> Parser<'a> {
         match unit {
             Unit::Count => {
                 let word = self.words.last();
-                self.count(span, word)
+                return self.count(span, word);
             }
-            Unit::BytesPerS => {
-                self.flow(Figure::Rate, span);
-                Ok(())
-            }
-            Unit::BitsPerS => {
-                self.flow(Figure::Rate, span.times(1.0 / 8.0));
-                Ok(())
-            }
+            Unit::BytesPerS => self.flow(Figure::Rate, span),
+            Unit::BitsPerS => self.flow(Figure::Rate, span.times(1.0 / 8.0)),
             Unit::Iops => {
                 let last = self.words.last().to_ascii_lowercase();
                 let of = last.split('/').next().unwrap_or_default();
                 self.kind.direction = self.kind.direction.or(direction(of));
                 self.flow(Figure::Iops, span);
-                Ok(())
             }
-            Unit::Seconds => self.time(span),
-            Unit::Bytes => self.bytes(span),
-            Unit::Bits => self.bytes(span.times(1.0 / 8.0)),
+            Unit::Seconds => return self.time(span),
+            Unit::Bytes => return self.bytes(span),
+            Unit::Bits => return self.bytes(span.times(1.0 / 8.0)),
             // Ratios are read before.
-            Unit::Percent | Unit::Times => Ok(()),
+            Unit::Percent | Unit::Times => {}
         }
+        Ok(())
     }
 
     /// Takes a rate. One that follows is the same in another unit, or that of other requests.

@@ -326,7 +326,7 @@ fn gigabits(words: &mut Words<'_>) -> Option<f64> {
     }
     let found = words.quantity()?;
     let is_bits = matches!(found.unit, Unit::Bits | Unit::BitsPerS);
-    (is_bits && found.span.is_one()).then_some(found.span.low / 1e9)
+    (is_bits && found.span.is_exact()).then_some(found.span.low / 1e9)
 }
 
 /// Reads a speed without the name of a link.
@@ -336,7 +336,7 @@ fn plain(words: &mut Words<'_>, expected: bool) -> Option<Speed> {
     }
     let found = words.quantity()?;
     let speed = found.span.low;
-    if !found.span.is_one() {
+    if !found.span.is_exact() {
         return None;
     }
     match found.unit {

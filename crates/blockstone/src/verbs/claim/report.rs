@@ -130,7 +130,7 @@ fn disks(disks: Disks) -> String {
 
 /// Formats a value, a range or a bound.
 fn range(span: Span, format: impl Fn(f64) -> String) -> String {
-    if span.is_one() {
+    if span.is_exact() {
         format(span.low)
     } else if span.high.is_infinite() {
         format!("at least {}", format(span.low))

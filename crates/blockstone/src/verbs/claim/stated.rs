@@ -1,14 +1,12 @@
 //! A statement by others about storage: a rate, over which link, from how much data, on how much
 //! memory. Nothing is measured: [`rules`](super::rules) say whether arithmetic allows it.
 
-mod span;
-
 use blockstone_base::link::{Carried, LinkKind};
 use blockstone_base::named;
 
 use super::units::Unit;
 
-pub use span::Span;
+pub use super::span::Span;
 
 /// The names of the figures that verdicts on a claim concern.
 pub const RATE: &str = "rate_mbps";

@@ -1,7 +1,7 @@
 //! Units as people write them: `MB/s`, `Gbits/sec`, `kIOPS`, `msec`.
 
-use super::stated::Span;
-use super::words::is_one;
+use super::span::Span;
+use super::vocabulary::is_one;
 
 /// Unit of a number: bytes, bits and seconds without a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

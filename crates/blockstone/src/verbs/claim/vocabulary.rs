@@ -300,3 +300,8 @@ pub const FILLERS: &str = "\
     job reduced improved increased improvement increases increase improves read/write r/w dropped \
     went grew which so then under load capable gives give yields offers provides shows rated spec \
     sheet @ spindles spindle ssds hdds volume → blocks block requests request";
+
+/// Whether a word is one of these, ignoring case.
+pub fn is_one(word: &str, any: &[&str]) -> bool {
+    any.iter().any(|it| it.eq_ignore_ascii_case(word))
+}

@@ -5,8 +5,9 @@ mod split;
 
 use std::rc::Rc;
 
-use super::stated::Span;
+use super::span::Span;
 use super::units::{self, Unit};
+pub use super::vocabulary::is_one;
 
 /// A number with its unit, in bytes, bits and seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -184,9 +185,8 @@ impl<'a> Words<'a> {
     fn range(&mut self) -> Option<Quantity> {
         self.attempt(|words| {
             let (low, rest) = units::number(words.next()?)?;
-            if !(words.take_if(&["-"]) || rest.is_empty() && words.take_if(&["to"])) {
-                return None;
-            }
+            let is_range = words.take_if(&["-"]) || (rest.is_empty() && words.take_if(&["to"]));
+            is_range.then_some(())?;
             let (second, _) = words.peek().and_then(units::number)?;
             let high = words.single()?;
             let scale = match units::of(rest) {
@@ -357,10 +357,6 @@ impl Quantity {
     fn or_more_if(self, more: bool) -> Self {
         if more { Self { span: self.span.or_more(), ..self } } else { self }
     }
-}
-
-pub fn is_one(word: &str, any: &[&str]) -> bool {
-    any.iter().any(|it| it.eq_ignore_ascii_case(word))
 }
 
 #[cfg(test)]

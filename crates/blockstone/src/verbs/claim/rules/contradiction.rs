@@ -69,8 +69,8 @@ fn rates(claim: &Claim) -> Vec<Compared> {
     // One of the stated rates may be that of the bytes and the time.
     if let (Some(moved), false) = (claim.moved_bytes_per_s(), claim.rates.is_empty()) {
         let mut all = claim.rates.iter().map(|rate| rate.span);
-        let nearest =
-            all.clone().find(|stated| !differ(*stated, moved)).or_else(|| all.next_back());
+        let nearest = all.clone().find(|stated| !differ(*stated, moved));
+        let nearest = nearest.or_else(|| all.next_back());
         let stated = nearest.unwrap_or(moved);
         let text = format!("{} is stated, bytes ÷ time is {}", rate(stated), rate(moved));
         found.push((differ(stated, moved), text));

@@ -12,11 +12,6 @@ pub struct Span {
 }
 
 impl Span {
-    /// Whether it is one value, and no range.
-    pub fn is_one(self) -> bool {
-        self.low >= self.high
-    }
-
     pub fn of(value: f64) -> Self {
         Self::rounded(value, 0.0)
     }
@@ -75,6 +70,11 @@ impl Span {
         if self.high.is_finite() { self.high } else { self.low }
     }
 
+    /// Whether it is one value.
+    pub fn is_exact(self) -> bool {
+        self.low >= self.high
+    }
+
     /// Returns the end of the range that claims least.
     pub fn least(self) -> f64 {
         if self.low > 0.0 { self.low } else { self.high }
@@ -84,10 +84,8 @@ impl Span {
     pub fn restates(self, other: Self) -> bool {
         let same_unit = (self.unit / other.unit - 1.0).abs() < 1e-9;
         let rounding = if same_unit { 0.0 } else { self.rounding + other.rounding };
-        let near = |a: f64, b: f64| {
-            // Two infinite ends are the same one.
-            a.total_cmp(&b).is_eq() || (a - b).abs() <= rounding + 1e-9 * a.max(b)
-        };
+        let near =
+            |a: f64, b: f64| a.total_cmp(&b).is_eq() || (a - b).abs() <= rounding + 1e-9 * a.max(b);
         near(self.low, other.low) && near(self.high, other.high)
     }
 
