@@ -107,6 +107,7 @@ const ALL: &[Of] = &[
     of::<blockstone_sys::bpf::BpfError>,
     of::<blockstone_sys::buffer::ArenaError>,
     of::<blockstone_sys::file::FileError>,
+    of::<blockstone_sys::free_space::FreeSpaceError>,
     of::<blockstone_sys::page_cache::PageCacheError>,
     of::<blockstone_sys::perf::PerfError>,
     of::<blockstone_sys::ring::RingError>,

@@ -83,7 +83,7 @@ pub struct FreeSpace {
     pub backing_bytes: Option<(u64, u64)>,
 }
 
-/// What a device says about discards.
+/// Discards as a device describes them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Discards {
     pub device: String,

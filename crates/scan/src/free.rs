@@ -1,5 +1,5 @@
-//! What the free blocks of file systems still hold: all are read if they are few, otherwise one of
-//! each of as many equal parts, from the device, past the page cache.
+//! Data that the free blocks of file systems still hold: all of them are read if they are few,
+//! otherwise one of each of as many equal parts, from the device, past the page cache.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

@@ -36,7 +36,7 @@ pub struct FreeExtents {
     pub backing_bytes: Option<(u64, u64)>,
 }
 
-/// What a device says about discards.
+/// Discards as a device describes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Discards {
     pub name: String,
@@ -233,8 +233,8 @@ fn free_extents(
         }
         let key = |record: &Record| (record.device, record.physical, record.owner, record.offset);
         match page.last() {
-            // What comes after the last record; one that does not come after the key before would
-            // never end.
+            // The next request begins after the last record; one that does not come after the key
+            // before would never end.
             Some(last) if last.flags & LAST == 0 && key(last) >= key(&request.keys[0]) => {
                 request.keys[0] = *last;
             }

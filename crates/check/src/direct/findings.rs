@@ -179,7 +179,8 @@ impl OpenFile {
 /// Requests of a process for I/O of files on storage, by how it asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Requested {
-    /// System calls that return when the data has moved: read, pwrite, `copy_file_range` and others.
+    /// System calls that return when the data has moved: read, pwrite, `copy_file_range` and
+    /// others.
     pub blocking: u64,
     /// Pages of mapped files that it waited for, or wrote to.
     pub mapped: u64,

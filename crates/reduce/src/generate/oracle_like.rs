@@ -36,10 +36,10 @@ fn distinct(shape: &Shape) -> Distinct {
 
 /// Of this many blocks of a head …
 const HEADS: u64 = 400;
-/// … these compress to a half, all others to a quarter, as empty blocks do. An array reported 81.8:1
-/// and 306.9:1 for files whose heads are 33 % of all contents, so that a content takes 2,183.5 bytes
-/// of 8,192 on average; if the others take 2,048 bytes, heads take 2,463, which is 0.2025 × 4,096 +
-/// 0.7975 × 2,048. The real contents are not known.
+/// … these compress to a half, all others to a quarter, as empty blocks do. An array reported
+/// 81.8:1 and 306.9:1 for files whose heads are 33 % of all contents, so that a content takes
+/// 2,183.5 bytes of 8,192 on average; if the others take 2,048 bytes, heads take 2,463, which is
+/// 0.2025 × 4,096 + 0.7975 × 2,048. The real contents are not known.
 const WIDE_HEADS: u64 = 81;
 /// Bytes of a block that a compressor needs in addition to those that do not compress.
 const OVERHEAD_BYTES: usize = 160;
@@ -57,7 +57,8 @@ fn quarters(shape: &Shape) -> u64 {
     distinct(shape).plain + u64::from(shape.files) * wide
 }
 
-/// Generates a block of the head of a file, which no other file has: a part of it does not compress.
+/// Generates a block of the head of a file, which no other file has: a part of it does not
+/// compress.
 pub(super) fn head(shape: &Shape, file: u32, block: u64, out: &mut [u8]) {
     let part = out.len() / if is_wide(block) { 2 } else { 4 } - OVERHEAD_BYTES;
     rng::fill(shape.key(file, block), &mut out[..part]);

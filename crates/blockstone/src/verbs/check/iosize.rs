@@ -57,7 +57,8 @@ struct IosizeArgs {
     #[arg(add = Purpose::Scratch)]
     tools: Option<PathBuf>,
     /// Run `pg_dump`, too: it dumps this database into the directory, for 30 s at most
-    #[arg(long, value_name = "ADDRESS", requires = "tools")]
+    #[arg(long, value_name = "ADDRESS", requires = "tools",
+          conflicts_with_all = ["pid", "duration"])]
     db: Option<String>,
     #[command(flatten)]
     password: PasswordFile,
