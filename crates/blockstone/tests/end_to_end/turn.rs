@@ -34,7 +34,7 @@ impl Kind {
     const fn most(self) -> u32 {
         match self {
             Self::Beside => 6,
-            Self::Throttled => 3,
+            Self::Throttled => 2,
             Self::Alone => 1,
         }
     }

@@ -194,7 +194,8 @@ fn sizes_that_cannot_be_counted_are_refused_or_unknown() {
         (&["--pid", "4194304"], "no such process"),
         (&["--pid", "1", "--tools"], "cannot be used with"),
         (&["--pid", "1", "--for", "0s"], "more than nothing"),
-        (&["--pid", "1", "--db", "postgres://me@h/db"], "--tools"),
+        (&["--pid", "1", "--db", "postgres://me@h/db"], "cannot be used with"),
+        (&["--db", "postgres://me@h/db"], "--tools"),
         (&["--db", "mysql://me@h/db", "--tools"], "no database of PostgreSQL"),
         (&["--db", "postgres://me:secret@h/db", "--tools"], "must not contain the password"),
     ];

@@ -61,7 +61,7 @@ fn what_does_not_fit_is_estimated_and_the_truth_lies_in_the_interval() {
     let offsets: Vec<String> = (0..32).map(|sector| format!("{}B", sector * 512)).collect();
     let offsets = offsets.join(",");
     let arguments =
-        ["--memory", "94M", "--threads", "8", "--block-size", "4K,8K", "--offset", &offsets];
+        ["--memory", "102M", "--threads", "2", "--block-size", "4K,8K", "--offset", &offsets];
     let found = scanned(
         &[&arguments[..], &["--compress", "not", "--no-shifts"]].concat(),
         &[&random, &copy],
