@@ -81,6 +81,8 @@ fn full_manifest() -> Manifest {
     full.host = Host { hostname: "testhost".to_owned(), cpus: 2, ..Host::default() };
     full.target.free_bytes = 1 << 30;
     full.target.devices = vec![BlockDevice {
+        // The fixture is older than this.
+        zoned: None,
         size_bytes: 1 << 40,
         model: Some("Model".to_owned()),
         link: Some(Link {

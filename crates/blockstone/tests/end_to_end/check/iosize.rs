@@ -172,7 +172,8 @@ fn installed_tools_are_run_and_leave_nothing() {
     let costs = rows(&document, "iosize-direct-costs");
     let cost = costs.filter(|row| row["file"] == "dd").find(|row| row["direction"] == "read");
     let cost = cost.unwrap_or_else(|| panic!("{document:#}"));
-    assert_eq!((&cost["calls"], &cost["asked_bytes_mean"]), (&8192.into(), &512.0.into()));
+    let [calls, asked] = ["calls", "asked_bytes_mean"].map(|key| cost[key].as_f64().unwrap());
+    assert_eq!((calls, asked), (8192.0, 512.0));
     let ns = |key: &str| cost[key]["value"].as_f64().unwrap_or_else(|| panic!("{cost:#}"));
     assert!((ns("call_ns") * 8192.0 / ns("direct_ns") - 1.0).abs() < 1e-6, "{cost:#}");
     assert!(ns("large_ns") > 0.0, "{cost:#}");
