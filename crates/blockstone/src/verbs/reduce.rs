@@ -239,7 +239,7 @@ fn generate(name: &str, args: &ReduceArgs, printer: Printer) -> Result<Exit> {
                 "create the files and scan them"
             ));
         };
-        printer.answer(&format!("{}\n{}", counts(name, &shape, &expected), ratios(&expected)))?;
+        printer.answer(&format!("{}\n{}\n", counts(name, &shape, &expected), ratios(&expected)))?;
         return Ok(Exit::Done);
     }
     let [dir] = args.paths.as_slice() else {
@@ -269,11 +269,8 @@ fn generate(name: &str, args: &ReduceArgs, printer: Printer) -> Result<Exit> {
 /// States the numbers behind the expected ratios.
 fn counts(name: &str, shape: &Shape, expected: &Expected) -> String {
     let has_heads = expected.distinct.plain == shape.distinct_by_head() && shape.head_blocks > 0;
-    let heads = if has_heads {
-        format!(", {} of each file its own", thousands(shape.head_blocks as i64))
-    } else {
-        String::new()
-    };
+    let own = thousands(shape.head_blocks as i64);
+    let heads = if has_heads { format!(", {own} of each file its own") } else { String::new() };
     let block = Bytes(shape.block_bytes as u64);
     let (files, size) = (counted(shape.files.into(), "file"), Bytes(shape.file_bytes()));
     let [all, distinct] =
@@ -284,20 +281,17 @@ fn counts(name: &str, shape: &Shape, expected: &Expected) -> String {
 /// States the ratios that a scan has to find.
 fn ratios(expected: &Expected) -> String {
     let (ratio, masked) = (expected.ratio(), expected.ratio_masked());
-    let mut text = format!(
+    let dedup = format!(
         "expected ratio of 8K blocks: {ratio:.2}:1, with header fields masked {masked:.2}:1"
     );
-    if let Some(compression) = expected.compression_in_quarters() {
-        let bytes = expected.blocks as f64 * BLOCK_BYTES as f64;
-        let both = ratio * compression;
-        text.extend([format!(
-            "\nwith --model xtremio: dedup {ratio:.2}:1 × compression {compression:.2}:1 = \
-             reduction {both:.1}:1;\n{} in → {} stored",
-            Bytes(bytes as u64),
-            Bytes((bytes / both) as u64)
-        )]);
-    }
-    text
+    let Some(compression) = expected.compression_in_quarters() else { return dedup };
+    let bytes = expected.blocks as f64 * BLOCK_BYTES as f64;
+    let both = ratio * compression;
+    let [all, stored] = [bytes, bytes / both].map(|bytes| Bytes(bytes as u64));
+    format!(
+        "{dedup}\nwith --model xtremio: dedup {ratio:.2}:1 × compression {compression:.2}:1 = \
+         reduction {both:.1}:1;\n{all} in → {stored} stored"
+    )
 }
 
 const BLOCK_BYTES: u64 = 8192;

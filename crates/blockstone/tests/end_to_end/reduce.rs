@@ -292,6 +292,33 @@ fn a_head_of_any_length_is_made_and_found() {
 }
 
 #[test]
+fn the_experiment_of_121_files_is_computed_and_a_small_one_scanned_as_computed() {
+    let place = Place::beside();
+    let computed = run(&mut reduce(&[
+        "--generate",
+        "oracle-like",
+        "--files",
+        "121",
+        "--size",
+        "32G",
+        "--dry-run",
+    ]));
+    assert_eq!(computed.code, Some(0), "{computed:#?}");
+    let line = "dedup 81.80:1 × compression 3.75:1 = reduction 306.9:1;";
+    assert!(computed.stdout.contains(line), "{computed:#?}");
+    let options = ["--generate", "oracle-like", "--files", "5", "--size", "2M", "--head", "40"];
+    let computed = run(reduce(&options).arg("--dry-run")).stdout;
+    let dir = place.file("small");
+    assert_eq!(run(reduce(&options).arg(&dir)).code, Some(0));
+    let scanned = scanned(&["--model", "xtremio"], &[&dir]);
+    let [dedup, compression] = ["dedup_ratio", "compression_ratio"].map(|it| ratio(&scanned, it));
+    let line = format!("dedup {dedup:.2}:1 × compression {compression:.2}:1");
+    assert!(computed.contains(&line), "{line} in {computed}");
+    let refused = run(&mut reduce(&["--generate", "mixed", "--dry-run"]));
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+}
+
+#[test]
 fn rows_marked_deleted_are_counted_and_pages_without_live_ones() {
     let place = Place::beside();
     let dir = generate(&place, "pg-like", 1, "1M");

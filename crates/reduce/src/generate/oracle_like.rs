@@ -52,8 +52,8 @@ fn is_wide(block: u64) -> bool {
 
 fn quarters(shape: &Shape) -> u64 {
     let heads = shape.head_blocks.min(shape.blocks_per_file);
-    // Block b is wide if the whole part of b × WIDE_HEADS ÷ HEADS grows there.
-    let wide = (heads * WIDE_HEADS).div_ceil(HEADS);
+    // The first block is wide, and so is each at which b × WIDE_HEADS ÷ HEADS has grown by a whole.
+    let wide = heads.checked_sub(1).map_or(0, |last| last * WIDE_HEADS / HEADS + 1);
     distinct(shape).plain + u64::from(shape.files) * wide
 }
 
@@ -73,4 +73,19 @@ pub(super) fn head(shape: &Shape, file: u32, block: u64, out: &mut [u8]) {
 /// Returns the address of a block of a file; files are numbered from one.
 pub(super) const fn address(file: u32, block: u64) -> u32 {
     (file + 1) << 22 | (block as u32 & 0x003f_ffff)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_blocks_of_a_head_of_any_length_are_counted() {
+        let mut wide = 0;
+        for head_blocks in 0..1000 {
+            let shape = Shape { files: 1, blocks_per_file: 1000, head_blocks, ..Shape::default() };
+            assert_eq!(quarters(&shape), 1000 + wide, "{head_blocks}");
+            wide += u64::from(is_wide(head_blocks));
+        }
+    }
 }

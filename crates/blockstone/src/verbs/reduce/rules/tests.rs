@@ -108,3 +108,17 @@ fn every_rule_passes_a_healthy_scan_fails_what_it_looks_for_and_may_not_decide()
         }
     }
 }
+
+#[test]
+fn filler_is_found_only_if_the_whole_interval_says_so() {
+    for (low, high, expected) in
+        [(8.1, 9.9, Outcome::Fail), (7.9, 9.9, Outcome::Inconclusive), (6.0, 7.9, Outcome::Pass)]
+    {
+        let mut scan = healthy();
+        let value = f64::midpoint(low, high);
+        let interval = Interval { value, low, high, samples: 1000 };
+        scan.findings.usage.used_compression_ratio = Some(interval);
+        let (seen, evidence) = outcome(&scan, "compressible-filler");
+        assert_eq!(seen, expected, "{evidence}");
+    }
+}
