@@ -67,7 +67,7 @@ impl Other {
         }
     }
 
-    /// Fails when there is no such program: before anything was copied.
+    /// Checks that the program exists, so that a misspelt name fails before the first copy.
     pub fn check(&self) -> Result<(), CopyError> {
         let Self::Command(_) = self else { return Ok(()) };
         let name = Path::new(self.name());

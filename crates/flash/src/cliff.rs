@@ -1,17 +1,18 @@
-//! The write cliff: what counts as one, in simulations and in formulas.
+//! The write cliff: one definition for simulations and formulas.
 //!
 //! Writes of a full device wait for collection, or outside a device that throttles them. The cliff
 //! is where they begin to wait for more than [`SLIGHT`] of the time that a page takes a die to
-//! program, on average over as many pages as fill a block of every die. A single wait is none:
-//! where collection in the background keeps up, a write now and then still finds its die without a
-//! free page, and neither rate nor latency changes.
+//! program, on average over as many pages as fill a block of every die. A single wait does not
+//! count: where collection in the background keeps up, a write now and then still finds its die
+//! without a free page, and neither rate nor latency changes.
 
 use crate::theory::Costs;
 
-/// Mean wait of a write for collection, in program times, up to which there is no cliff.
+/// Longest mean wait for garbage collection that does not count as a cliff, as a fraction of the
+/// program time.
 pub const SLIGHT: f64 = 0.1;
 
-/// The mean wait up to which there is no cliff, in nanoseconds.
+/// Returns the same limit in nanoseconds.
 pub fn slight_ns(costs: &Costs) -> f64 {
     SLIGHT * costs.program_ns
 }
@@ -30,7 +31,7 @@ pub struct Detector {
 }
 
 impl Detector {
-    /// Creates a detector for a device with so many dies and pages in a block.
+    /// Creates a detector for a device with this number of dies and of pages in a block.
     pub fn new(costs: &Costs, dies: u32, pages_per_block: u32) -> Self {
         let pages = u64::from(dies) * u64::from(pages_per_block);
         Self {

@@ -81,7 +81,7 @@ fn dumped(address: &str) -> Result<Dumped> {
     let shown = without_password(address);
     if !["postgres://", "postgresql://"].iter().any(|it| address.starts_with(it)) {
         bail!(Failure::new(
-            format!("run pg_dump on {shown}: it is no database of PostgreSQL"),
+            format!("run pg_dump on {shown}: not a PostgreSQL database"),
             "--db postgres://user@host/db"
         ));
     }

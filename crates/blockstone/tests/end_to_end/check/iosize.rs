@@ -197,7 +197,7 @@ fn sizes_that_cannot_be_counted_are_refused_or_unknown() {
         (&["--pid", "1", "--for", "0s"], "more than nothing"),
         (&["--pid", "1", "--db", "postgres://me@h/db"], "cannot be used with"),
         (&["--db", "postgres://me@h/db"], "--tools"),
-        (&["--db", "mysql://me@h/db", "--tools"], "no database of PostgreSQL"),
+        (&["--db", "mysql://me@h/db", "--tools"], "not a PostgreSQL database"),
         (&["--db", "postgres://me:secret@h/db", "--tools"], "must not contain the password"),
     ];
     for (arguments, said) in cases {

@@ -117,7 +117,10 @@ fn the_factor_behind_an_erase_is_named_where_reads_wait_for_one() {
         terminal::text(&simulation(&[("", &outcome)], None, None), false, &style)
     };
     let text = said(Suspend::None);
-    assert!(text.contains("A read of 50 µs whose die") && text.contains("60 × as long"), "{text}");
+    assert!(
+        text.contains("A read takes 50 µs. If its die") && text.contains("60 × as long"),
+        "{text}"
+    );
     assert!(!said(Suspend::Erase).contains("60 ×"));
 }
 

@@ -58,7 +58,8 @@ pub fn behind_an_erase(outcome: &Outcome) -> Option<String> {
     (waits && reads).then(|| {
         let (read, erase) = (times.read_ns as f64, times.erase_ns as f64);
         format!(
-            "A read of {} whose die has just begun to erase a block waits {} for it, {} × as long.",
+            "A read takes {}. If its die has just started to erase a block, it first waits {}, \
+             {} × as long.",
             format_ns(read),
             format_ns(erase),
             three_digits(erase / read)
