@@ -114,7 +114,8 @@ fn the_factor_behind_an_erase_is_named_where_reads_wait_for_one() {
     let mut said = |suspend| {
         outcome.plan.device.times.suspend = suspend;
         let style = Style { color: false, width: 100 };
-        terminal::text(&simulation(&[("", &outcome)], None, None), false, &style)
+        let text = terminal::text(&simulation(&[("", &outcome)], None, None), false, &style);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let text = said(Suspend::None);
     assert!(
