@@ -65,11 +65,12 @@ fn a_ladder_ends_where_a_limit_is_not_kept_and_says_what_was_carried() {
     command.args([
         "--ladder",
         "--expect=read.mean<25ms",
-        "--schemas=1",
+        "--schemas=4",
         "--update-pct=0",
-        "--for=2s",
+        // Of 2 s, beside other load, the interval of a mean is too wide to decide.
+        "--for=5s",
     ]);
-    command.args(["--scale=16M", "--cache=4M", "--work-unit=8", "--json"]);
+    command.args(["--scale=4M", "--cache=4M", "--work-unit=8", "--json"]);
     let ran = run(command.arg(device.mount_point().unwrap()));
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     let document = ran.json();
@@ -77,7 +78,7 @@ fn a_ladder_ends_where_a_limit_is_not_kept_and_says_what_was_carried() {
     let sessions = |key: &str| document["ladder"][key].as_str().unwrap().parse::<u32>().unwrap();
     let (kept, beyond) = (sessions("sessions"), sessions("fails_at"));
     // 500 reads a second: 12 sessions wait for 24 ms each.
-    assert!(kept < beyond && (2..=32).contains(&beyond), "{:#}", document["ladder"]);
+    assert!(kept < beyond && (4..=8).contains(&kept) && beyond <= 32, "{document:#}");
     let rungs = document["tables"]["limits"].as_array().unwrap();
     assert_eq!(rungs.last().unwrap()["outcome"], "FAIL", "{rungs:#?}");
     let again = run(place.command("report").args(["last", "--expect=read.mean<25ms"]));
