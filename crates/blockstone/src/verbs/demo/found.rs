@@ -11,6 +11,8 @@ const THROTTLED: &str = "throttled";
 const LATE_START: &str = "late-start";
 /// Fewest reads a second that a cap leaves: windows of tenths of a second need some of them.
 const CAP_LEAST: f64 = 50.0;
+/// Half of the widest interval, as a share of the figure, with which the figure is one to rely on.
+const HALF_WIDTH_MAX: f64 = 0.5;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Way {
@@ -72,6 +74,11 @@ impl Found {
     /// Returns the figure, if nothing condemns it.
     pub fn sound(&self) -> Option<Estimate> {
         self.iops.filter(|_| self.condemned_by.is_empty())
+    }
+
+    /// Returns whether the interval of the figure is so wide that only its ends say anything.
+    pub fn is_wide(&self) -> bool {
+        self.iops.is_some_and(|iops| iops.relative_half_width() > HALF_WIDTH_MAX)
     }
 
     /// Returns the figure, if it would have been believed and is wrong: it is condemned, and not

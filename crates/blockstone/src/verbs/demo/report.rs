@@ -77,7 +77,13 @@ fn headline(dir: &Path, found: &[Found], is_over: bool) -> Headline {
     } else {
         let is_capped = found.iter().any(|it| matches!(it.way, Way::Cap { .. }));
         let cap = if is_capped { ", the cap is named" } else { "" };
-        (format!("it stands; {condemned} false figures are condemned{cap}"), Tone::Plain)
+        let is_wide = found.first().is_some_and(Found::is_wide);
+        let (stands, tone) = if is_wide {
+            ("too unsteady to rely on", Tone::Warning)
+        } else {
+            ("it stands", Tone::Plain)
+        };
+        (format!("{stands}; {condemned} false figures are condemned{cap}"), tone)
     };
     Headline {
         subject: dir.display().to_string(),
@@ -225,19 +231,25 @@ fn sentences(dir: &Path, found: &[Found]) -> Vec<String> {
     let belief = believed(found).and_then(|it| Some((it, it.iops?)));
     let mut sentences = Vec::new();
     if let Some(iops) = honest.sound() {
-        sentences.push(format!(
-            "The honest figure of {dir} is {} random reads a second, {} to {}.",
-            number(iops),
-            three_digits(iops.low),
-            three_digits(iops.high)
-        ));
-        sentences.extend(belief.map(|(it, iops)| {
+        let (low, high) = (three_digits(iops.low), three_digits(iops.high));
+        sentences.push(if honest.is_wide() {
             format!(
-                "Without these checks, {} would have been believed ({}): {} times the honest \
-                 figure.",
+                "The honest figure of {dir} is between {low} and {high} random reads a second: \
+                 repeat the demonstration when nothing else uses the machine."
+            )
+        } else {
+            format!(
+                "The honest figure of {dir} is {} random reads a second, {low} to {high}.",
+                number(iops)
+            )
+        });
+        sentences.extend(belief.map(|(it, iops)| {
+            let times = format!(": {} times the honest figure", three_digits(ratio(it)));
+            format!(
+                "Without these checks, {} would have been believed ({}){}.",
                 number(iops),
                 trap(it),
-                three_digits(ratio(it))
+                if honest.is_wide() { "" } else { &times }
             )
         }));
         sentences.push(format!(

@@ -97,6 +97,18 @@ fn an_honest_figure_stands_beside_those_that_are_condemned() {
 }
 
 #[test]
+fn a_figure_with_a_wide_interval_is_not_said_to_stand() {
+    let mut found = shown();
+    found[0].iops = Some(Estimate::around(10_000.0, 15_600.0, 900, 320_000_000).not_negative());
+    let report = report(&found);
+    assert_eq!((exit(&report), report.headline.tone), (Exit::Done, Tone::Warning));
+    let text = text(&report, 400);
+    assert!(text.contains("too unsteady to rely on; 2 false figures are condemned"), "{text}");
+    assert!(text.contains("is between 0 and 25,600 random reads a second: repeat"), "{text}");
+    assert!(!text.contains("times the honest"), "{text}");
+}
+
+#[test]
 fn a_trap_that_no_rule_notices_is_not_shown() {
     for at in 1..4 {
         let mut found = shown();
