@@ -135,8 +135,8 @@ pub const INSTANCE: Schema = Schema {
         DB.time("db_time_ns", "Wall time inside session calls, unfinished ones included."),
         DB.time(
             "outside_sampled_ns",
-            "Randomly sampled stretches of these calls outside waits; of a server, what samples \
-             say of all time in which it worked for the sessions and did not wait.",
+            "Time of randomly sampled stretches of these calls outside waits; for a server, its \
+             time at work for the sessions and not waiting, estimated from samples.",
         ),
         DB.time("outside_sampled_cpu_ns", "Processor time within them."),
         DB.time(

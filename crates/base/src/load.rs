@@ -138,10 +138,8 @@ pub const SERIES: Schema = Schema {
         GENERATOR.count("failed_ops", "Operations that returned an error or too few bytes."),
         GENERATOR.time("latency_ns_sum", "Sum of latencies from the intended start."),
         GENERATOR.time("service_ns_sum", "Sum of latencies from the submission."),
-        GENERATOR.time(
-            "lag_ns_sum",
-            "Sum of how late operations were submitted after their intended start.",
-        ),
+        GENERATOR
+            .time("lag_ns_sum", "Sum of the delays of submissions after their intended start."),
         GENERATOR.level(
             "lag_ns_max",
             Unit::Nanoseconds,
@@ -183,7 +181,7 @@ pub const BUFFERED: Schema = Schema {
     probe: "buffered_write",
     doc: "Rounds of sequential writes of the same bytes, through the page cache and past it.",
     columns: &[
-        GENERATOR.level("written_bytes", Unit::Bytes, "Written in either way."),
+        GENERATOR.level("written_bytes", Unit::Bytes, "Bytes written in each of the two ways."),
         GENERATOR.level(
             "returned_ns",
             Unit::Nanoseconds,
@@ -217,7 +215,7 @@ pub const VISITS: Schema = Schema {
 /// A row for each flush timed by the amount written before it.
 pub const FLUSHES: Schema = Schema {
     probe: "flush",
-    doc: "Flushes after a number of bytes that were written past the page cache, one by one.",
+    doc: "Single flushes, each after a number of bytes written past the page cache.",
     columns: &[
         GENERATOR.level(
             "unflushed_bytes",

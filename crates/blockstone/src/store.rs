@@ -110,7 +110,7 @@ blockstone calibrate --for sap-hana --full /hana
 For a database, `run` drives the miniature instance with the block size and the protection against
 torn blocks of that database; options on the command line take precedence. For any other store,
 `run` does what `calibrate` does, and then measures each load of the store alone. Both load the
-storage as far as it goes: measure an empty directory before the store moves in, or another volume
+storage to its limit: measure an empty directory before the store moves in, or another volume
 of the same kind, never the volume of a store that is in use.
 
 `blockstone run --for postgresql --ladder /data` repeats the load with twice the sessions each time,
@@ -119,7 +119,7 @@ that the storage carried within all limits: `up to 3,242 commits/s with 32 sessi
 a window of 10 s, or of `--for`. A limit on a rate is decided on that rung.
 
 A limit passes if the whole 95 % interval of the figure is within it, and fails if the whole
-interval is beyond it; otherwise it is not established. The exit code is 1 if a limit is not kept,
+interval is beyond it; otherwise it is not established. The exit code is 1 if a limit is not met,
 otherwise 3 if one is not established, otherwise 0 ([expectations](expect.md)). A *published* limit
 comes from the vendor of the store or of a platform that runs it. A *rule of thumb* comes from
 experience, or from a similar use. Some vendors publish no limit that can be measured on storage:

@@ -57,7 +57,7 @@ pub struct Recovery {
     /// Blocks that have lost a durable write, so that the redo does not fit them. They stay as they
     /// are. Only if the loss was accepted.
     pub stale: Vec<u64>,
-    /// Redo after a damaged part, which was not replayed. Only if the loss was accepted.
+    /// Redo after a damaged part; it was not replayed. Present only if the loss was accepted.
     pub lost: Option<LostRedo>,
     /// Number of the last commit that was found for each session.
     pub last_commits: BTreeMap<u64, u64>,

@@ -15,7 +15,7 @@ pub const GRID_SCHEMA: &str = "blockstone.grid/1";
 pub const PLAN_FILE: &str = blockstone_record::GRID;
 
 /// Figures that a grid shows if they were measured.
-pub const FIGURES: [&str; 27] = [
+pub const FIGURES: [&str; 33] = [
     "operations_per_s",
     "transactions_per_s",
     "new_order_latency_ns_p50",
@@ -34,6 +34,12 @@ pub const FIGURES: [&str; 27] = [
     "read_iops",
     "read_latency_ns_mean",
     "write_iops",
+    "reads_per_write",
+    "dbwr_latency_ns_mean",
+    "lgwr_latency_ns_mean",
+    "ckpt_latency_ns_mean",
+    "free_buffer_waits_ns_mean",
+    "write_complete_waits_ns_mean",
     "hardware_read_iops",
     "hardware_write_iops",
     "physical_reads_per_s",
@@ -145,7 +151,11 @@ pub struct CellFigure {
 
 impl CellFigure {
     fn against(&self, first: &Self) -> Against {
-        let better = if self.unit == "ns" { Better::Less } else { Better::More };
+        let better = match self.unit.as_str() {
+            "ns" => Better::Less,
+            "blocks" | "reads" => Better::Neither,
+            _ => Better::More,
+        };
         let compared = compare(&first.runs, &self.runs, better);
         let rules = self.condemned_by.iter().chain(&first.condemned_by).cloned();
         let condemned_by: BTreeSet<String> = rules.collect();

@@ -45,7 +45,7 @@ pub const SCHEMA: Schema = Schema {
         FILES.level(
             "buffered_size_bytes",
             Unit::Bytes,
-            "Size of those of them that are not opened with O_DIRECT alone.",
+            "Size of the files that at least one descriptor opens without O_DIRECT.",
         ),
         CACHE.level("cached_bytes", Unit::Bytes, "Bytes of them in the page cache."),
         CACHE.level(

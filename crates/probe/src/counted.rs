@@ -6,8 +6,8 @@ use blockstone_base::column::{Column, Origin};
 const COST: Origin = Origin("bpf(2) BPF_ENABLE_STATS");
 pub const RUNS: Column = COST.count(
     "runs",
-    "Times that a program of this probe ran while the kernel measured, which it does for a \
-     sixteenth of the time, from the start on.",
+    "Runs of a program of this probe that the kernel measured, which it does for a sixteenth of \
+     the time, beginning at the start.",
 );
 pub const OWN_NS: Column = COST.time("own_ns", "Time that these runs took.");
 

@@ -21,7 +21,7 @@ const FEW: usize = 1024;
 /// A level: every `FACTOR^n`th tick, and all rows at 0.
 pub type Level = u32;
 
-/// Returns the number of ticks per tick of a level.
+/// Returns how many recorded ticks one tick of this level spans.
 pub fn ticks_of(level: Level) -> usize {
     FACTOR.saturating_pow(level)
 }

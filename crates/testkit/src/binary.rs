@@ -30,6 +30,9 @@ impl Ran {
     }
 }
 
+/// Variables that decide where recordings are, the first of them alone.
+const SET_BY_TESTS: [&str; 3] = ["BLOCKSTONE_RUNS_DIR", "XDG_STATE_HOME", "HOME"];
+
 /// Runs `command` until it exits.
 ///
 /// # Panics
@@ -38,6 +41,10 @@ impl Ran {
 pub fn run(command: &mut Command) -> Ran {
     // Progress depends on time, and must not appear among the messages that a test compares.
     let command = command.env("BLOCKSTONE_PROGRESS", "none").stdin(Stdio::null());
+    // The user's own directory must not learn of recordings that tests make elsewhere.
+    if command.get_envs().all(|(name, _)| !SET_BY_TESTS.iter().any(|known| name == *known)) {
+        command.env(SET_BY_TESTS[0], std::env::temp_dir().join("blockstone-tests"));
+    }
     let output = match command.output() {
         Ok(output) => output,
         Err(error) => panic!("cannot start {command:?}: {error}"),

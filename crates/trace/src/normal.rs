@@ -273,7 +273,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Closes a list; one that equals the list before it is left out.
+    /// Closes a list, and drops it if it equals the one before.
     fn close(&mut self) {
         self.at += 1;
         self.out.truncate(self.out.trim_end().len());

@@ -37,8 +37,8 @@ const INTRODUCTION: &str = "\
 
 A view is a table of figures derived from what the probes recorded between two ticks. It is a pane
 of the live view, a table of `watch --once`, and an array below `views` of a `--json` document, with
-the keys listed here. A cell is a number in the unit of its column, or a text. It is empty (`–`,
-null) if nothing happened that it could describe. If it is missing, it gives the reason: `off`, not
+the keys listed here. A cell is a number in the unit of its column, or a text. It is empty (`–`;
+in JSON `nothing happened`) if nothing happened that it could describe. If it is missing, it gives the reason: `off`, not
 in this version (`n/v`), not permitted (`n/p`), unknown (`?`) because the object appeared,
 disappeared or was reset during the interval, or no evidence (`n/e`) because it could
 not be read or other counters contradict it.
@@ -48,11 +48,11 @@ column `instance` before all others.
 
 Tables made of session samples can be filtered: `--where event=DataFileRead` uses only samples in
 that wait, `--where session=4711` only those of that session; if several conditions are given, all
-must hold. `snapper` has the sessions that were sampled so. The columns are those of the probe
+must hold. `snapper` has the sessions of these samples. The columns are those of the probe
 `session`, `session` for the session id and `instance` for the database; for `blockers`, one of the
 blockers must match. In the live view, Enter filters by the selected row.
 
 `blockstone compare A B` compares the views of two recordings or parts of their time, and `compare
 A… --with B…` those of two sets. A figure is the mean over slices of each part; its interval comes
-from their variation, and of several recordings a side also from the variation between them.
+from their variation, and, with several recordings on a side, also from the variation between them.
 ";

@@ -134,7 +134,8 @@ fn taking_turns(columns: &[Heading], instances: Vec<Vec<Row>>) -> Vec<Row> {
             let Some(row) = left[turn].pop_front() else { continue };
             let wanted = name(&row);
             rows.push(row);
-            for others in left.iter_mut().skip(turn + 1) {
+            let others = left.iter_mut().enumerate().filter(|(at, _)| *at != turn);
+            for (_, others) in others {
                 let same = others.iter().position(|row| name(row) == wanted);
                 rows.extend(same.and_then(|at| others.remove(at)));
             }

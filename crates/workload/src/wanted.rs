@@ -73,7 +73,8 @@ pub struct Wanted {
     #[arg(long, value_name = "PCT")]
     pub scan_pct: u32,
     /// Size of that table, as a size or a number of blocks [default: 1M]; with --profile scan, of
-    /// the table that all sessions share [default: 1G, less with little free space]
+    /// the table (of a real database, of all tables together) [default: 1G, less with little free
+    /// space]
     #[arg(long = "scan-size", value_name = "SIZE")]
     pub scan_rows: Scale,
     /// Columns that an update changes: lite two, heavy all nineteen [default: lite]

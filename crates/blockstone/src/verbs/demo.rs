@@ -35,7 +35,7 @@ use rows::Summary;
 
 pub const VERB: Verb = Verb {
     name: "demo",
-    about: "Show within a minute why a number may not be believed",
+    about: "Show within a minute why a number cannot be believed",
     options: DemoArgs::augment_args,
     run: |options, context| run(&DemoArgs::from_arg_matches(options)?, context),
     reports: true,

@@ -37,6 +37,9 @@ fn every_combination_is_run_as_often_as_asked_and_shown_in_one_table() {
         assert!(figure(cell, "operations_per_s") > 0.0);
     }
     assert!(figure(&cells[2], "commits_per_s") > 0.0, "updates commit");
+    let writers = document["tables"]["grid-writers"].as_array().unwrap();
+    assert_eq!((&writers[2]["update"], &writers[2]["target"]), (&"100".into(), &"instance".into()));
+    assert!(figure(&writers[2], "lgwr_latency_ns_mean") > 0.0, "updates are logged");
     assert_eq!(names(&dir).iter().filter(|name| name.ends_with("-2")).count(), 4);
     let shown = run(place.command("report").arg(&dir));
     assert_eq!(shown.code, ran.code, "{shown:#?}");

@@ -87,8 +87,8 @@ pub struct Options {
         help_heading = "Measurement"
     )]
     pub offset_bytes: Bytes,
-    /// Also measure these mixes of random reads and writes, and either alone, with as many in
-    /// flight as at `max_iops` (adds up to 9 s for each, and 18 s)
+    /// Also measure these mixes of random reads and writes, and reads and writes alone, with as
+    /// many in flight as at `max_iops` (adds up to 9 s for each mix, and 18 s for those alone)
     #[arg(long = "mix", value_name = "READS:WRITES", value_delimiter = ',', value_parser = mix,
           conflicts_with = "read_only", help_heading = "Measurement")]
     pub mixes_read_pct: Vec<u32>,

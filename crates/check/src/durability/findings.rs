@@ -166,8 +166,8 @@ pub struct Layer {
     pub write_cache: Option<String>,
     /// Whether it accepts writes that bypass its cache (FUA).
     pub fua: Option<bool>,
-    /// Cache as declared by the drive itself (SCSI and SATA: in the mode page; `NVMe`: in its
-    /// identification).
+    /// Cache as declared by the drive itself (SCSI and SATA: in the caching mode page; `NVMe`: in
+    /// its Identify Controller data).
     pub drive_cache: Option<String>,
     /// Devices beneath it.
     pub beneath: Vec<String>,

@@ -39,7 +39,7 @@ fn protection(round: u32) -> TornProtection {
     PROTECTIONS[round as usize % PROTECTIONS.len()]
 }
 
-/// Runs the victim: updates one row after the other in each session, and reports which version of
+/// Runs the victim: updates one row after another in each session, and reports which version of
 /// which row was committed.
 fn be_killed(disks: &[PathBuf], round: u32) {
     let group = open_group(disks).unwrap();

@@ -11,10 +11,10 @@ use super::window::RunWindow;
 use super::{BulkWrite, Efficiency, Percentiles, RunFindings, TransactionKind};
 
 /// Names of all figures, in their order; a figure that was not measured is absent.
-pub const NAMES: [&str; 41] = names(&ABOUT);
+pub const NAMES: [&str; 47] = names(&ABOUT);
 
 /// Description of each of them.
-pub const ABOUT: [(&str, &str); 41] = [
+pub const ABOUT: [(&str, &str); 47] = [
     ("read_iops", "Read requests a second of the database's processes."),
     ("write_iops", "Write requests a second of the same; a mirrored write counts once."),
     ("hardware_read_iops", "Read requests a second sent to the disks."),
@@ -32,6 +32,12 @@ pub const ABOUT: [(&str, &str); 41] = [
     ("commit_latency_ns_mean", "Mean of log file sync of the sessions."),
     ("commit_latency_ns_p50", "Median of log file sync of the sessions."),
     ("commit_latency_ns_p99", "99th percentile of log file sync of the sessions."),
+    ("dbwr_latency_ns_mean", "Mean of db file parallel write of the database writer: a batch."),
+    ("lgwr_latency_ns_mean", "Mean of log file parallel write of the log writer."),
+    ("ckpt_latency_ns_mean", "Mean of control file parallel write of the checkpoint process."),
+    ("free_buffer_waits_ns_mean", "Mean of free buffer waits of the sessions."),
+    ("write_complete_waits_ns_mean", "Mean of write complete waits of the sessions."),
+    ("reads_per_write", "Read requests of the database for each of its write requests."),
     ("cpu_ns_per_commit", "Processor time a commit, of the database and its sessions."),
     ("operations_per_s", "Selects, updates and scans, or transactions, completed a second."),
     ("transactions_per_s", "Transactions of order entry completed a second, of all kinds."),
@@ -94,7 +100,8 @@ fn figure(name: &str, window: &RunWindow, findings: &RunFindings) -> Option<Foun
     let of_all = |probe, column| window.rate_of_all(probe, column).ok();
     let statistic = |column| window.rate("instance", "", column).ok();
     let waits = |event: &str| event_latency(findings, event);
-    let mean = |event: &str| event_mean(window, event);
+    let mean = |event: &str| event_mean(window, SESSION, event);
+    let mean_of = |role: &str, event: &str| event_mean(window, role, event);
     let commits = || waits(LOG_SYNC).or_else(|| waits(COMMIT));
     Some(match name {
         "read_iops" => ("Reads of the database", "IOPS", of_all("role", "read_ios")?),
@@ -118,6 +125,18 @@ fn figure(name: &str, window: &RunWindow, findings: &RunFindings) -> Option<Foun
         "commit_latency_ns_mean" => ("Mean commit", "ns", mean_commit(window)?),
         "commit_latency_ns_p50" => ("Median commit", "ns", commits()?.ns_p50),
         "commit_latency_ns_p99" => ("99 % of commits", "ns", commits()?.ns_p99),
+        "dbwr_latency_ns_mean" => ("dbwr batch", "ns", mean_of("dbwr", DATA_WRITE)?),
+        "lgwr_latency_ns_mean" => ("lgwr write", "ns", mean_of("lgwr", LOG_WRITE)?),
+        "ckpt_latency_ns_mean" => ("ckpt write", "ns", mean_of("ckpt", CONTROL_WRITE)?),
+        "free_buffer_waits_ns_mean" => ("free buffer wait", "ns", mean("free buffer waits")?),
+        "write_complete_waits_ns_mean" => {
+            ("write complete wait", "ns", mean("write complete waits")?)
+        }
+        "reads_per_write" => {
+            let requests = |column| window.track_of_all("role", column).ok();
+            let ratio = window.slope(&requests("read_ios")?, &requests("write_ios")?).ok()?;
+            ("Reads per write", "reads", ratio)
+        }
         "cpu_ns_per_commit" => {
             let commits = window.track_of_all("operation", "commits").ok()?;
             ("CPU per commit", "ns", window.slope(&processor(window)?, &commits).ok()?)
@@ -197,12 +216,15 @@ fn processor(window: &RunWindow) -> Option<Track> {
 }
 
 const SINGLE_READ: &str = "db file sequential read";
+const DATA_WRITE: &str = "db file parallel write";
+const LOG_WRITE: &str = "log file parallel write";
+const CONTROL_WRITE: &str = "control file parallel write";
 const LOG_SYNC: &str = "log file sync";
 /// A commit as the sessions of a real database see it.
 const COMMIT: &str = "commit";
 
 fn mean_commit(window: &RunWindow) -> Option<Estimate> {
-    event_mean(window, LOG_SYNC).or_else(|| {
+    event_mean(window, SESSION, LOG_SYNC).or_else(|| {
         let commits = window.track("instance", "", "commits").ok()?;
         let mean = window.slope(&window.track("sql", "", "commit_ns").ok()?, &commits).ok()?;
         Some(Estimate { samples: window.statistic("commits").ok()?, ..mean })
@@ -213,9 +235,9 @@ fn event_latency<'a>(findings: &'a RunFindings, event: &str) -> Option<&'a Perce
     findings.latencies.iter().find(|row| row.role == SESSION && row.name == event)
 }
 
-/// Returns the mean of a wait: the growth of its time over its count.
-fn event_mean(window: &RunWindow, event: &str) -> Option<Estimate> {
-    let object = format!("{SESSION}/{event}");
+/// Returns the mean of a wait of a role: the growth of its time over its count.
+fn event_mean(window: &RunWindow, role: &str, event: &str) -> Option<Estimate> {
+    let object = format!("{role}/{event}");
     let track = |column| window.track("event", &object, column).ok();
     let mean = window.slope(&track("time_ns")?, &track("waits")?).ok()?;
     // A mean rests on its waits, not on their nanoseconds.

@@ -25,13 +25,13 @@ const LEADING_COLUMNS: [Column; 17] = [
         Unit::Bytes,
         "Size of the file or device.",
     ),
-    UNITS.bytes("touched_bytes", "Units that were accessed in a window, summed over windows."),
-    UNITS.bytes("written_bytes", "Those of them that were written."),
+    UNITS.bytes("touched_bytes", "Size of the units accessed in a window, summed over windows."),
+    UNITS.bytes("written_bytes", "Size of the units that were written."),
     UNITS.bytes(
         "compared_bytes",
-        "Those of them that could have been seen in the window before; not in the first.",
+        "Size of the units that could have been seen in the window before; none in the first.",
     ),
-    UNITS.bytes("again_bytes", "Those of these that were accessed in the window before too."),
+    UNITS.bytes("again_bytes", "Compared units that were also accessed in the window before."),
     UNITS.bytes(
         "hot_half_bytes",
         "The fewest units that took half of the accesses of a window, summed over windows.",
@@ -68,8 +68,8 @@ macro_rules! bucket_columns {
         const BUCKET_COLUMNS: [Column; BUCKETS] = [$(UNITS.count(
             concat!("again_after_", $start),
             concat!(
-                "Accesses to units of a device whose last access was ", $start,
-                " accesses of the device ago or more, and less than the next of these."
+                "Accesses to units of a device since whose last access there were at least ", $start,
+                " accesses of the device, and fewer than the next column begins with."
             ),
         )),+];
     };

@@ -10,8 +10,8 @@ use crate::{Cell, Row};
 pub const SCHEMA: Schema = Schema {
     probe: "profile",
     doc: "Processor time by role, mode, module and function, from samples. An object has a row at \
-          each tick from when it is first found until it was not found for some ticks; its \
-          counters begin at zero, and what is found again later is another object. One row is on \
+          each tick from when it is first found until it has not been found for some ticks; its \
+          counters begin at zero, and one found again later counts as a new object. One row is on \
           the sampling itself, with the sums of all others since the start.",
     columns: &[
         PERF.state(

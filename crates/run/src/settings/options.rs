@@ -49,9 +49,9 @@ pub struct FormOptions {
     #[arg(long = "row-cost", value_name = "TIME")]
     pub scan_row_cost_ns: Option<Nanos>,
     /// Measure twice: without noise, then beside N writers that each loop over their own area
-    /// [default N: 2]. The writes of `redo` are durable, as those of the log writers of other
+    /// [default N: 2]. The writes of `redo` are durable, like those of the log writers of other
     /// databases; `direct` writes bypass the page cache without a flush, and `buffered` ones go
-    /// through it, as those of dd
+    /// through it, like those of dd
     #[arg(long, value_name = "redo|direct|buffered[:N]")]
     #[serde(flatten)]
     pub noise: Option<Noise>,

@@ -77,7 +77,7 @@ impl Redundancy {
         reads_per_s + self.penalty() * writes_per_s
     }
 
-    /// Returns the writes per second that the database may do if the storage does `iops` for it.
+    /// Returns the writes per second that the database can issue if the storage delivers `iops`.
     pub fn workload_writes(self, iops: f64) -> f64 {
         iops / self.penalty()
     }

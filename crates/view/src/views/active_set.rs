@@ -49,9 +49,9 @@ pub const VIEW: View = View {
 pub const CURVE: View = View {
     name: "cache-curve",
     title: "What a cache would hold",
-    doc: "The share of bytes read and written that a cache of a size would have held, before each \
-          device by itself, if it always replaced what was used longest ago (LRU). Derived from \
-          the times between two uses (AET model); what is used for the first time is a miss.",
+    doc: "The share of bytes read and written that a cache of the given size, in front of each \
+          device separately, would have held, if it always replaced what was used longest ago \
+          (LRU). Derived from the times between two uses (AET model); what is used for the first time is a miss.",
     probe: PROBE,
     shape: Shape::Table,
     columns: &[

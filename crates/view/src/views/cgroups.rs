@@ -10,7 +10,7 @@ pub const VIEW: View = View {
     shape: Shape::Table,
     columns: &[
         text("cgroup", "group", "The group."),
-        share("cpu_share", "CPU", "Processor time, in percent of one processor."),
+        share("cpu_share", "CPU", "Processor time, as a share of one processor."),
         share("throttled_share", "throttled", "Time in which its processor limit stopped it."),
         count("throttled_periods_per_s", "periods/s", "Throttled periods per second."),
         level("memory_bytes", "memory", Bytes, "Memory in use, page cache included."),

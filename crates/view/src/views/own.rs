@@ -11,7 +11,7 @@ pub const VIEW: View = View {
     probe: PROBE,
     shape: Shape::Record,
     columns: &[
-        share("cpu_share", "CPU", "Processor time, in percent of one processor."),
+        share("cpu_share", "CPU", "Processor time, as a share of one processor."),
         share("run_queue_share", "run queue", "Time ready to run but waiting for a processor."),
         flow("read_bytes_per_s", "storage r", "Bytes it read from storage."),
         flow("write_bytes_per_s", "storage w", "Bytes it wrote to storage."),

@@ -14,7 +14,7 @@ pub const VIEW: View = View {
     columns: &[
         text("role", "role", "The role, from the title of the process or from the database."),
         level("processes", "procs", Count, "Processes or threads with this role."),
-        share("cpu_share", "CPU", "Processor time, in percent of one processor."),
+        share("cpu_share", "CPU", "Processor time, as a share of one processor."),
         share("run_queue_share", "run queue", "Time ready to run but waiting for a processor."),
         count("read_calls_per_s", "r calls/s", "Reading system calls per second."),
         flow("requested_read_bytes_per_s", "asked r", "Bytes returned by reading system calls."),

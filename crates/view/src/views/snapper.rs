@@ -21,7 +21,7 @@ pub const VIEW: View = View {
     columns: &[
         text("session", "session", "The session id in the database."),
         level("role", "role", Text, "The kind of process."),
-        share("cpu_share", "CPU", "Processor time, in percent of one processor."),
+        share("cpu_share", "CPU", "Processor time, as a share of one processor."),
         share("run_queue_share", "run queue", "Time ready to run but waiting for a processor."),
         share("db_time_share", "in calls", "Time inside calls of the session."),
         count("read_ios_per_s", "r/s", "Read requests per second."),

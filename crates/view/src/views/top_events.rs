@@ -92,7 +92,8 @@ const fn part(key: &'static str, heading: &'static str) -> Heading {
         key,
         heading,
         Share,
-        "Share of the waits shorter than this and not shorter than the column before.",
+        "Share of the waits that are shorter than the heading says (≥: not shorter) and not \
+         shorter than the column before.",
     )
 }
 

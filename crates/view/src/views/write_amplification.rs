@@ -11,8 +11,8 @@ use crate::table::{Measure, Shape, Text, Value, View, text, unmerged};
 pub const VIEW: View = View {
     name: "write-amplification",
     title: "Write amplification",
-    doc: "The bytes of the same time as each layer writes them, from the database to the media, \
-          and what each makes of the one before.",
+    doc: "The bytes that each layer writes in the same interval, from the database to the media, \
+          and by how much each multiplies those of the layer before.",
     probe: BLOCK,
     shape: Shape::Table,
     columns: &[

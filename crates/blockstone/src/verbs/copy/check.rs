@@ -43,7 +43,7 @@ rows! {
         files: u64 = total("files", Measure::Count),
         /// Files that are equal.
         equal_files: u64 = total("equal", Measure::Count),
-        /// Compared, of files that are equal.
+        /// Bytes compared, in the files that are equal.
         read_bytes: u64 = total("read", Measure::Bytes),
         /// Charged by the kernel as read from storage for that; unknown if one of the files does
         /// not tell.

@@ -33,7 +33,8 @@ pub struct RunArgs {
     /// Directories not in production, devices, --keep files [default: .]
     ///
     /// The load takes all that the storage gives: a database on the same disks becomes slower. A
-    /// file is created in each directory; files that an earlier run left are used again.
+    /// file is created in each directory; a file that an earlier run kept (--keep) is used again
+    /// where it is named.
     #[arg(value_hint = ValueHint::AnyPath)]
     #[arg(add = Purpose::Scratch)]
     pub path: Vec<PathBuf>,

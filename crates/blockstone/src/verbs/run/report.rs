@@ -42,7 +42,7 @@ const HEADLINE: [(&str, &str); 10] = [
 ];
 
 const GROUPS: &Groups = &[
-    ("reads", &[("", "read_iops"), ("", "read_mbps")]),
+    ("reads", &[("", "read_iops"), ("", "read_mbps"), ("per write", "reads_per_write")]),
     (
         "a read",
         &[
@@ -52,6 +52,21 @@ const GROUPS: &Groups = &[
         ],
     ),
     ("writes", &[("", "write_iops"), ("", "write_mbps"), ("redo", "redo_mbps")]),
+    (
+        "a write",
+        &[
+            ("dbwr", "dbwr_latency_ns_mean"),
+            ("lgwr", "lgwr_latency_ns_mean"),
+            ("ckpt", "ckpt_latency_ns_mean"),
+        ],
+    ),
+    (
+        "a wait",
+        &[
+            ("free buffer", "free_buffer_waits_ns_mean"),
+            ("write complete", "write_complete_waits_ns_mean"),
+        ],
+    ),
     ("commits", &[("", "commits_per_s"), ("CPU", "cpu_ns_per_commit")]),
     (
         "a commit",
@@ -128,6 +143,7 @@ pub const TABLES: Tables = &[
     ("transactions", rows::TransactionRow::COLUMNS),
     ("transaction-cost", rows::CostRow::COLUMNS),
     ("scan", &[]),
+    ("scan-whole", rows::WholeScanRow::COLUMNS),
     ("scan-waits", rows::StatementWaitRow::COLUMNS),
     ("scan-counts", rows::ScanCountRow::COLUMNS),
     ("scan-effects", rows::ScanEffectRow::COLUMNS),
@@ -159,7 +175,8 @@ pub fn report(recording: &Recording, findings: &RunFindings) -> Result<Report> {
     let (layers, mut timeline) = layers::layers(recording, &history);
     slices::add(&mut timeline, recording, &history, findings);
     let mut sections = vec![activity::section(recording, &history, findings)];
-    sections.extend(findings.scan.iter().flat_map(forms::scan));
+    let scanned = manifest.parameters::<RunParameters>().scan_bytes;
+    sections.extend(findings.scan.iter().flat_map(|scan| forms::scan(scan, scanned)));
     sections.extend(findings.noise.iter().flat_map(forms::noise));
     sections.extend(findings.transactions.iter().flat_map(transactions::sections));
     sections.extend(findings.bulk_write.iter().flat_map(bulk_write::sections));

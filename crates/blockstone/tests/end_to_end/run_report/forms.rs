@@ -53,6 +53,20 @@ fn a_matrix_gives_a_point_for_every_size_and_number_of_sessions() {
         let blocks = counted["read_bytes"].as_f64().unwrap() / 8192.0;
         assert!((blocks - number("/multiblock")).abs() < 1e-9, "{blocks} blocks a read");
     }
+    let size_bytes = document["settings"]["scan_bytes"].as_f64().unwrap();
+    let whole = tables["scan-whole"].as_array().unwrap();
+    for (point, whole) in tables["scan"].as_array().unwrap().iter().zip(whole) {
+        let number = |row: &Value, pointer: &str| row.pointer(pointer)?.as_f64();
+        let rate = 1e6 * number(point, "/mb_per_s/value").unwrap();
+        let elapsed_s = number(whole, "/elapsed_ns/value").unwrap() / 1e9;
+        assert!((rate * elapsed_s / size_bytes - 1.0).abs() < 1e-9, "{whole:#}");
+        let reads = number(whole, "/ios").unwrap();
+        let blocks = reads * number(whole, "/multiblock").unwrap();
+        assert!((blocks * 8192.0 / size_bytes - 1.0).abs() < 0.1, "the table once: {whole:#}");
+        let (waits, total) = (number(whole, "/waits").unwrap(), number(whole, "/wait_ns").unwrap());
+        let mean = number(whole, "/wait_ns_mean").unwrap_or(0.0);
+        assert!((waits * mean - total).abs() <= 1e-6 * total, "{whole:#}");
+    }
     assert_eq!(tables["scan-effects"].as_array().unwrap().len(), 2);
     assert!(tables.get("noise").is_none());
     assert_eq!(document["disk_files"][0]["map"]["hole_bytes"], 0);

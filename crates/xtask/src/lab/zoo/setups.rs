@@ -309,7 +309,7 @@ fn volatile(product: &Product<'_>, cache: WriteCache) -> Result<Value> {
     device.set_write_cache(cache);
     device.power_on()?;
     let path = device.device().context("find the device")?;
-    // Without `--quick`, so that flushes are timed by what was written before them.
+    // Without `--quick`, so that flushes are timed against the amount written before them.
     let mut program = Command::new(product.binary());
     program.args(["calibrate", "--json", "--runs-dir"]).arg(product.runs_dir());
     product.document(program.arg(path).arg("--destroy").arg(path))

@@ -21,7 +21,7 @@ struct NoiseDocument<'a> {
     quiet_phases: usize,
     /// Number of phases with noise that were measured.
     noisy_phases: usize,
-    /// The writers as a point, with the evidence of the kernel and the device.
+    /// The measurement point of the writers, with evidence from the kernel and the device.
     point: Option<&'a Point>,
 }
 

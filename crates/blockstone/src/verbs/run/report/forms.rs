@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 
 use blockstone_base::Estimate;
+use blockstone_base::stats;
 use blockstone_base::table::{Measure, Row, Rows as _, Table, happened};
-use blockstone_base::units::{counted, format_ns, three_digits};
+use blockstone_base::units::{Bytes, counted, format_ns, three_digits};
 use blockstone_figures::compare::Outcome;
 use blockstone_judge::run::{
     Noise, NoiseEffect, Scan, ScanEffect, ScanPoint, ScanSpread, ScanUnmeasured, ScanWait,
@@ -17,7 +18,7 @@ use blockstone_workload::noise::NoiseMode;
 
 use super::rows::{
     NoiseRow, ScanCountRow, ScanEffectRow, ScanRow, ScanSpreadRow, StatementRow, StatementWaitRow,
-    UnmeasuredRow, WritersRow,
+    UnmeasuredRow, WholeScanRow, WritersRow,
 };
 use super::tables::measure;
 use crate::recorded::identity::reason;
@@ -43,17 +44,21 @@ pub fn fastest(scan: &Scan) -> Option<Card> {
 /// Returns the matrix of scans. For the miniature instance, it compares what every read took with
 /// what a database says about the same reads; for a database, it shows what its statements read and
 /// cost.
-pub fn scan(scan: &Scan) -> [Section; 3] {
+pub fn scan(scan: &Scan, table: Option<Bytes>) -> [Section; 3] {
     if scan.points.iter().any(|point| point.statements.is_some()) {
         return of_statements(scan);
     }
+    let whole = table.map(|size| whole(scan, size));
     let about = "Every read size with every number of sessions, on one table. A session keeps \
                  several reads in flight and waits only if the next one has not completed yet: \
                  the wait interface of a database therefore reports fewer waits than reads, and \
                  only the remaining part of each read.";
     let details = [counts(scan), effects(scan), spreads(scan)];
     [
-        Section::new("scan", "Scans past the buffer cache").about(about).with([points(scan)]),
+        Section::new("scan", "Scans past the buffer cache")
+            .about(about)
+            .with([points(scan)])
+            .with(whole),
         Section::new("scan-in-words", "")
             .detail(Detail::Terminal)
             .with(scan.effects.iter().map(effect_in_words).chain([spreads_in_words(scan)])),
@@ -189,6 +194,37 @@ fn points(scan: &Scan) -> Table {
     );
     table.notes.extend(without_rate(scan));
     table
+}
+
+/// Returns the elapsed time, the waits and their sum for one scan of the table, as a trace of a
+/// database's session shows them.
+fn whole(scan: &Scan, table: Bytes) -> Table {
+    let row = |point: &ScanPoint| {
+        let once = Estimate::around(table.get() as f64 / 1e6, 0.0, 1, 0);
+        let read = point.mb_per_s.value * 1e6 * point.window_ns as f64 / 1e9;
+        let scans = (read > 0.0).then(|| read / table.get() as f64);
+        let per_scan = |count: u64| scans.map(|scans| count as f64 / scans);
+        let waits = point.waits.as_ref();
+        let cells = WholeScanRow {
+            multiblock: happened(point.multiblock),
+            parallel: point.parallel,
+            elapsed_ns: happened(stats::ratio(&point.mb_per_s, &once).map(|s| s.scaled(1e9))),
+            ios: point.ios.and_then(per_scan),
+            waits: waits.and_then(|waits| per_scan(waits.count)),
+            wait_ns: waits.and_then(|waits| per_scan(waits.time_ns)),
+            wait_ns_mean: happened(waits.and_then(|waits| waits.ns_mean)),
+        };
+        Row::from(cells).condemned_by(&point.condemned_by)
+    };
+    let title = format!("One scan of the whole table ({table})");
+    let mut rows =
+        Table::new("scan-whole", title, WholeScanRow::COLUMNS).with(scan.points.iter().map(row));
+    rows.notes.push(
+        "At the rates of each window, which may be shorter or longer than one scan. The total \
+         wait is that of all sessions, so it may exceed the elapsed time."
+            .to_owned(),
+    );
+    rows
 }
 
 fn counts(scan: &Scan) -> Table {

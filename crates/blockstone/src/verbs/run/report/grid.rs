@@ -29,6 +29,15 @@ const DRAWN: [&str; 5] = [
     "commits_per_s",
 ];
 
+/// Figures of the table of background writes; all others are in the first.
+const OF_WRITERS: [&str; 5] = [
+    "dbwr_latency_ns_mean",
+    "lgwr_latency_ns_mean",
+    "ckpt_latency_ns_mean",
+    "free_buffer_waits_ns_mean",
+    "write_complete_waits_ns_mean",
+];
+
 rows! {
     /// Combinations that were not measured as often as asked.
     pub struct MissedRow {
@@ -43,6 +52,7 @@ rows! {
 pub const TABLES: &[Tables] = &[&[
     ("limits", limits::LimitsRow::COLUMNS),
     ("grid", &[]),
+    ("grid-writers", &[]),
     ("against-first", &[]),
     ("missed", MissedRow::COLUMNS),
 ]];
@@ -64,7 +74,7 @@ pub fn report(grid: &Grid, dir: &str) -> Report {
     let failed = grid.cells.iter().flat_map(|cell| &cell.failed);
     let charts = DRAWN.iter().filter_map(|name| chart(grid, name));
     let mut sections = vec![
-        Section::new("grid", "All combinations").with([table(grid)]),
+        Section::new("grid", "All combinations").with([table(grid)]).with(writers(grid)),
         Section::of("against-first", against_first(grid)),
         Section::of("missed", missed(grid)).detail(Detail::Page),
         Section::page("grid-charts", "Charts of all combinations").with(charts),
@@ -102,36 +112,9 @@ fn estimate(cell: &Cell, figure: &CellFigure) -> Estimate {
     Estimate { value, low, high, samples: cell.complete as u64, duration_ns: 0 }
 }
 
-/// Table of the medians of the repeats. A figure is struck through if rules condemn it in any of
-/// them.
 fn table(grid: &Grid) -> Table {
-    let shown = shown(grid);
-    let axes = grid.axes.iter().map(|axis| {
-        let doc = "A varied setting.";
-        Heading::new(axis.name.clone(), axis.name.clone(), Measure::Text, doc)
-    });
-    let figures = shown.iter().map(|(name, figure)| {
-        let doc = format!("{}, in {}.", figure.title, figure.unit);
-        Heading::new(*name, figure.title.clone(), measure(&figure.unit), doc)
-    });
-    let columns: Vec<Heading> = axes.chain(figures).collect();
-    let runs = unmerged("runs", "runs", Measure::Count, "Completed runs.");
-    let columns: Vec<Heading> = columns.into_iter().chain([runs]).collect();
-    let mut table = Table::new("grid", "All combinations", columns);
-    for cell in &grid.cells {
-        let figure = |(name, _): &(&'static str, &CellFigure)| {
-            happened(cell.figure(name).map(|figure| estimate(cell, figure)))
-        };
-        let values = cell.values.iter().map(|value| Value::from(value.as_str()));
-        let mut cells: Vec<Value> = values.chain(shown.iter().map(figure)).collect();
-        cells.push(Value::from(cell.complete as u64));
-        let condemned = || cell.figures.iter().filter(|figure| !figure.condemned_by.is_empty());
-        let rules: BTreeSet<&String> =
-            condemned().flat_map(|figure| &figure.condemned_by).collect();
-        let rules: Vec<String> = rules.into_iter().cloned().collect();
-        let columns = condemned().map(|figure| Text::from(figure.name)).collect();
-        table.push(Row::from(cells).condemned_in(columns, &rules));
-    }
+    let shown = shown(grid).into_iter().filter(|(name, _)| !OF_WRITERS.contains(name)).collect();
+    let mut table = of_figures(grid, ("grid", "All combinations"), shown);
     table.notes.extend(grid.cells.iter().filter_map(|cell| {
         let why = cell.impossible.as_ref()?;
         Some(format!("{}: not possible: {why}", settings(grid, cell)))
@@ -146,6 +129,54 @@ fn table(grid: &Grid) -> Table {
         }
         .to_owned(),
     );
+    table
+}
+
+/// Returns the mean times of background writes, and of the waits of sessions for them.
+fn writers(grid: &Grid) -> Option<Table> {
+    let shown: Vec<_> =
+        shown(grid).into_iter().filter(|(name, _)| OF_WRITERS.contains(name)).collect();
+    let title = "Background writes, and waits of sessions for them";
+    (!shown.is_empty()).then(|| of_figures(grid, ("grid-writers", title), shown))
+}
+
+/// Table of the medians of the repeats. A figure is struck through if rules condemn it in any of
+/// them.
+fn of_figures(
+    grid: &Grid,
+    (id, title): (&'static str, &'static str),
+    shown: Vec<(&'static str, &CellFigure)>,
+) -> Table {
+    let axes = grid.axes.iter().map(|axis| {
+        let doc = "A varied setting.";
+        Heading::new(axis.name.clone(), axis.name.clone(), Measure::Text, doc)
+    });
+    let figures = shown.iter().map(|(name, figure)| {
+        let doc = format!("{}, in {}.", figure.title, figure.unit);
+        Heading::new(*name, figure.title.clone(), measure(&figure.unit), doc)
+    });
+    let columns: Vec<Heading> = axes.chain(figures).collect();
+    let runs = unmerged("runs", "runs", Measure::Count, "Completed runs.");
+    let columns: Vec<Heading> = columns.into_iter().chain([runs]).collect();
+    let mut table = Table::new(id, title, columns);
+    for cell in &grid.cells {
+        let figure = |(name, _): &(&'static str, &CellFigure)| {
+            happened(cell.figure(name).map(|figure| estimate(cell, figure)))
+        };
+        let values = cell.values.iter().map(|value| Value::from(value.as_str()));
+        let mut cells: Vec<Value> = values.chain(shown.iter().map(figure)).collect();
+        cells.push(Value::from(cell.complete as u64));
+        let is_shown = |figure: &&CellFigure| shown.iter().any(|(name, _)| *name == figure.name);
+        let condemned = || {
+            let figures = cell.figures.iter().filter(is_shown);
+            figures.filter(|figure| !figure.condemned_by.is_empty())
+        };
+        let rules: BTreeSet<&String> =
+            condemned().flat_map(|figure| &figure.condemned_by).collect();
+        let rules: Vec<String> = rules.into_iter().cloned().collect();
+        let columns = condemned().map(|figure| Text::from(figure.name)).collect();
+        table.push(Row::from(cells).condemned_in(columns, &rules));
+    }
     table
 }
 

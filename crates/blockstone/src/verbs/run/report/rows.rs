@@ -338,6 +338,26 @@ rows! {
 }
 
 rows! {
+    /// One scan of the whole table at the measured rates.
+    pub struct WholeScanRow {
+        /// Blocks per read.
+        multiblock: Value = count("blocks"),
+        /// Sessions that share the scan.
+        parallel: u32 = count("sessions"),
+        /// Time from the first read to the last.
+        elapsed_ns: Value = time("elapsed"),
+        /// Reads of all sessions.
+        ios: Option<f64> = count("reads"),
+        /// Waits of all sessions that a database would report.
+        waits: Option<f64> = count("waits"),
+        /// Time of all waits, of all sessions.
+        wait_ns: Option<f64> = time("total wait"),
+        /// Mean wait, as a database reports it.
+        wait_ns_mean: Value = time("wait"),
+    }
+}
+
+rows! {
     /// Reads and waits of scans in numbers.
     pub struct ScanCountRow {
         /// Blocks per read.
