@@ -10,7 +10,7 @@ use blockstone_servers::without_password;
 use blockstone_sys::output;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches};
 
 use crate::config::{Config, Places};
 use crate::exit::Exit;
@@ -272,10 +272,18 @@ fn hint_of_help(words: impl Iterator<Item = String>) -> String {
 pub fn declarations() -> clap::Command {
     let command = clap::Command::new("blockstone")
         .version(env!("CARGO_PKG_VERSION"))
+        // On the first screen, verbs matter more.
+        .disable_version_flag(true)
+        .arg(version().hide_short_help(true))
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommands(verbs::ALL.iter().map(Verb::declaration));
     help::of_program(Global::augment_args(command), verbs::QUESTIONS)
+}
+
+fn version() -> Arg {
+    let arg = Arg::new("version").short('V').long("version").action(ArgAction::Version);
+    arg.help("Print version").help_heading("Global options")
 }
 
 /// Whether these words are a verb, with its subcommand or without.

@@ -70,6 +70,7 @@ const ALL: &[Of] = &[
     of::<blockstone_copy::CopyError>,
     of::<blockstone_copy::tree::PlanError>,
     of::<blockstone_engine::EngineError>,
+    of::<blockstone_fleet::FleetError>,
     of::<blockstone_flash::device::DeviceError>,
     of::<blockstone_flash::estimate::EstimateError>,
     of::<blockstone_flash::fit::FitError>,

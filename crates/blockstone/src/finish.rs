@@ -17,7 +17,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::printer::answer;
 use crate::verb::{Context, JsonVersion};
-use crate::verbs;
+use crate::{ranks, verbs};
 
 const WHERE: &str = "name another file with --html; `blockstone report` makes the page again";
 
@@ -126,8 +126,15 @@ pub fn write_page(report: &Report, dir: &Path) -> Result<()> {
 /// Returns the report of a recording, made by the verb that made the recording.
 pub fn report_of(recording: Recording, context: &Context) -> Result<Report> {
     let name = recording.manifest.verb.clone();
+    let merged = recording.manifest.merged.clone();
     match verbs::find(&name).and_then(|verb| verb.report) {
-        Some(report) => report(recording, context),
+        Some(report) => {
+            let mut report = report(recording, context)?;
+            if let Some(merged) = &merged {
+                ranks::add(&mut report, merged);
+            }
+            Ok(report)
+        }
         None => bail!(Failure::new(
             format!(
                 "report {}: it was made by `{name}`, which this version does not know",

@@ -31,6 +31,7 @@ mod printer;
 mod progress;
 mod purpose;
 mod range;
+mod ranks;
 mod recorded;
 mod recordings;
 mod rules_page;

@@ -38,6 +38,7 @@ verbs! {
     }
     "Recordings, and this program" {
         report,
+        merge,
         runs,
         config,
         schema,

@@ -110,6 +110,7 @@ impl Prepared<'_> {
             argv: &self.settings.argv,
             settings: self.stored(),
             seed: self.settings.seed,
+            rank: None,
             host: &self.host,
             target: &self.target,
             capabilities: &self.capabilities,

@@ -89,7 +89,8 @@ pub fn find_in(manifest: &Manifest, windows: &[Window], flushes: &[Flush]) -> Fi
         flush_slope: findings.flush_slope.as_ref(),
         precondition: findings.precondition.as_ref(),
     };
-    let judged = judge_places(registry::CALIBRATION, &case);
+    let mut judged = judge_places(registry::CALIBRATION, &case);
+    judged.extend(judge_places(registry::MERGED_CALIBRATION, &case));
     findings.verdicts = mark(judged, &mut findings.summary, &mut findings.points);
     findings
 }
@@ -102,7 +103,8 @@ pub fn find_run(
 ) -> Result<RunFindings, RecordError> {
     run::find(recording, calibration, |window, findings| {
         let case = RunCase { manifest: window.manifest, window, findings: &*findings };
-        let judged = judge_places(registry::RUN, &case);
+        let mut judged = judge_places(registry::RUN, &case);
+        judged.extend(judge_places(registry::MERGED_RUN, &case));
         findings.verdicts = mark(judged, &mut findings.summary, &mut []);
     })
 }

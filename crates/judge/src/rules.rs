@@ -8,6 +8,7 @@ mod cache_suspected;
 mod clock_pause;
 mod clock_step;
 mod cloud_volume;
+mod common_window;
 mod compressible;
 #[cfg(test)]
 mod contract;
@@ -40,6 +41,7 @@ mod not_preconditioned;
 mod plan_changed;
 mod processor_frequency;
 mod raid_degraded;
+mod rank_outlier;
 pub mod registry;
 mod run_queue_delay;
 mod scale;

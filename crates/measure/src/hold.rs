@@ -18,6 +18,12 @@ pub trait Loaded {
     /// Returns the longest warm-up; zero opens the window immediately.
     fn warm_up(&self) -> Nanos;
 
+    /// Returns whether the warm-up takes its whole length, so that the windows of several ranks
+    /// open together.
+    fn is_whole(&self) -> bool {
+        false
+    }
+
     /// Returns how much longer the warm-up may take while the rate still moves. The window is
     /// shorter by that much.
     fn overtime(&self) -> Nanos {
@@ -143,7 +149,7 @@ fn warm_up<L: Loaded>(
     let goes_on = |now_ns: u64, ticks: &[(u64, u64)]| {
         now_ns < limit_ns || now_ns < last_ns && settling::still_moves(ticks)
     };
-    while !settled && goes_on(session.now_ns(), &ticks) {
+    while (!settled || loaded.is_whole()) && goes_on(session.now_ns(), &ticks) {
         session.wait_for_tick();
         let Progress { t_ns, count } = loaded.tick(session, observer, Stage::WarmUp)?;
         ticks.push((t_ns, count));

@@ -24,8 +24,8 @@ pub const SCHEMA: Schema = Schema {
         ),
         COST.count(
             "runs",
-            "Runs of the program of this probe, for any process, that the kernel measured, which it \
-             does for a sixteenth of the time, beginning at the start.",
+            "Runs of the program of this probe, for any process, that the kernel measured, which \
+             it does for a sixteenth of the time, beginning at the start.",
         ),
         COST.time("own_ns", "Time that these runs took."),
     ],

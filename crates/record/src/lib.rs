@@ -41,6 +41,7 @@
 
 pub mod manifest;
 pub mod parameters;
+pub mod ranks;
 pub mod scan;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -48,6 +48,12 @@ pub struct Manifest {
     /// Source of the measurements, if they are not Blockstone's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
+    /// Place of this process among several that applied one load together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<Rank>,
+    /// Recordings that this one was merged from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged: Option<Merged>,
     /// Target of the measurement; for several targets, the first one with the devices of all, those
     /// at the top of a chain first.
     pub target: StorageTarget,
@@ -209,6 +215,66 @@ impl Imported {
         let line = format!("imported, not measured by Blockstone: {by}, {file}: {holds}");
         iter::once(&line).chain(&self.notes).cloned().collect::<Vec<_>>().join("; ")
     }
+}
+
+/// Place of a process among several, the ranks, that applied one load together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rank {
+    /// Number of this rank, from 0 on.
+    pub rank: u32,
+    /// Number of all ranks.
+    pub ranks: u32,
+    /// Source of these two numbers: `options`, or the name of a launcher, such as `slurm`.
+    pub launcher: String,
+    /// Hash of version, seed and settings, in which all ranks must agree, in hexadecimal.
+    pub plan: String,
+    /// Wall-clock time at which the load of all ranks was to begin, RFC 3339; null if none was
+    /// agreed.
+    pub start_at: Option<String>,
+    /// How far the wall clock may have been from UTC, in nanoseconds, according to the kernel; null
+    /// if nothing synchronises it.
+    pub clock_bound_ns: Option<u64>,
+}
+
+/// Origin of a recording that was merged from those of several ranks.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Merged {
+    /// Number of ranks that applied the load; `ranks` has fewer if the merge is partial.
+    pub expected: u32,
+    /// Reasons why the merge is partial, one for each rank that is missing; empty if none is.
+    pub missing: Vec<String>,
+    /// Smallest share of a rank's window that the common window covers, 0 to 1, in any phase with a
+    /// load.
+    pub overlap_ratio: f64,
+    /// The same by the label of each phase.
+    pub overlaps: BTreeMap<String, f64>,
+    /// How far apart the clocks of two ranks may have been, in nanoseconds: the window of each rank
+    /// was cut by its own bound. Null if that of a rank is unknown.
+    pub clock_bound_ns: Option<u64>,
+    /// Label of the phase that `ranks` describes.
+    pub phase: String,
+    pub ranks: Vec<MergedRank>,
+}
+
+/// One rank of a merged recording, in the common window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MergedRank {
+    pub rank: u32,
+    pub host: String,
+    /// Id of its recording.
+    pub recording: String,
+    /// Operations a second; null if they were not measured.
+    pub ops_per_s: Option<f64>,
+    /// Mean latency, in nanoseconds; null without an operation.
+    pub latency_ns_mean: Option<f64>,
+    /// 99th percentile of the latency, in nanoseconds; null with too few operations.
+    pub latency_ns_p99: Option<u64>,
+    /// Share of its window that the common window covers, 0 to 1.
+    pub overlap_ratio: f64,
+    /// How far its wall clock may have been from UTC, in nanoseconds; null if unknown.
+    pub clock_bound_ns: Option<u64>,
+    /// Its operations a second ÷ the median of all ranks, if that sets it apart from them.
+    pub outlier_ratio: Option<f64>,
 }
 
 /// A capability and its name.

@@ -14,7 +14,7 @@ use jiff::{Timestamp, Zoned};
 use crate::elsewhere;
 use crate::error::RecordError;
 use crate::labels::{LABELS, Labels};
-use crate::manifest::{End, Figure, MANIFEST};
+use crate::manifest::{End, Figure, MANIFEST, Manifest};
 use crate::recording::read_manifest;
 
 /// Name of the directory of runs in a working directory.
@@ -194,9 +194,9 @@ fn run_entry(path: &Path) -> Option<RunEntry> {
     Some(match read_manifest(path) {
         Ok(manifest) => RunEntry {
             path: path.to_owned(),
+            started_at: made_at(&manifest).parse().ok(),
             id: manifest.id,
             verb: manifest.verb,
-            started_at: manifest.started_at.parse().ok(),
             changed_at: match manifest.end {
                 End::Running => last_written(path),
                 _ => written_at(&path.join(MANIFEST)),
@@ -225,6 +225,12 @@ fn run_entry(path: &Path) -> Option<RunEntry> {
             }
         }
     })
+}
+
+/// Returns when it began. What was merged is newer than the recordings that it was made from.
+fn made_at(manifest: &Manifest) -> &str {
+    let ended_at = manifest.merged.as_ref().and(manifest.ended_at.as_deref());
+    ended_at.unwrap_or(&manifest.started_at)
 }
 
 fn written_at(path: &Path) -> Option<Timestamp> {

@@ -44,6 +44,8 @@ pub struct Load<'a> {
     pub block: Bytes,
     /// Publishes its counters to `watch --db run:…`.
     pub teller: Option<&'a Teller>,
+    /// Whether other processes apply the load too.
+    pub is_rank: bool,
 }
 
 pub struct Step<'a> {
@@ -279,6 +281,10 @@ impl Loaded for Held<'_, '_> {
 
     fn warm_up(&self) -> Nanos {
         self.load.warm_up()
+    }
+
+    fn is_whole(&self) -> bool {
+        self.load.is_rank
     }
 
     /// Also takes latencies at the edges of the window and at the end of each second.

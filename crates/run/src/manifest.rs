@@ -23,6 +23,7 @@ pub fn begin(prepared: &Prepared<'_>) -> Manifest {
         argv: &prepared.settings.argv,
         settings: settings(prepared),
         seed: prepared.parameters.seed,
+        rank: prepared.settings.rank.as_ref(),
         host: &prepared.host,
         target: &prepared.storage,
         capabilities: &prepared.capabilities,

@@ -102,6 +102,9 @@ impl Prepared<'_> {
         self.keep_evidence(session, observer, &described.files)?;
         let teller = self.teller(observer, &target)?;
         let context = RunContext { target: &target, teller: teller.as_ref() };
+        if let Some(rank) = &self.settings.rank {
+            rank.meet(observer);
+        }
         let held = match &self.scan {
             Some(plan) => self.matrix(session, observer, context, plan),
             None => self.windows(session, observer, context, areas.as_ref()),
@@ -187,7 +190,8 @@ impl Prepared<'_> {
     fn load<'a>(&self, context: RunContext<'a>, parameters: &'a Parameters) -> Load<'a> {
         let RunContext { target, teller } = context;
         let (run_time, block) = (self.settings.run_time(), self.spec.options.block_bytes);
-        Load { target, parameters, run_time, block, teller }
+        let is_rank = self.settings.rank.is_some();
+        Load { target, parameters, run_time, block, teller, is_rank }
     }
 
     /// Records the extents of the disks' files and a sample of their data before they are measured.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use blockstone_base::units::Nanos;
+use blockstone_measure::RankSettings;
 use blockstone_record::RunDir;
 use blockstone_servers::DatabaseOptions;
 use blockstone_workload::Wanted;
@@ -28,6 +29,8 @@ pub struct Settings {
     pub storage: StorageOptions,
     /// Seed of all random choices and data, unless `wanted` has one.
     pub seed: u64,
+    /// Place of this process among several that apply the load together.
+    pub rank: Option<RankSettings>,
     pub argv: Vec<String>,
     /// Directory of the recording, which must be empty or not exist.
     pub recording: RunDir,

@@ -58,6 +58,7 @@ fn settings(scratch: &Path, target: &str) -> Settings {
         database: DatabaseOptions { cache_bytes: Bytes::mib(4), ..DatabaseOptions::default() },
         storage: StorageOptions::default(),
         seed: 42,
+        rank: None,
         argv: vec!["test".into()],
         recording: RunDir { path: scratch.join("run"), id: "test".into() },
     }

@@ -35,6 +35,19 @@ pub fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// Returns how far the wall clock may be from UTC according to the kernel's own account, in
+/// nanoseconds (`maxerror` of adjtimex(2)); `None` if nothing synchronises it.
+pub fn utc_bound_ns() -> Option<u64> {
+    // SAFETY: `timex` is plain data, for which zeros are valid; without modes nothing is set.
+    let (state, timex) = unsafe {
+        let mut timex: libc::timex = std::mem::zeroed();
+        (libc::adjtimex(&raw mut timex), timex)
+    };
+    let is_synchronised = state >= 0 && timex.status & libc::STA_UNSYNC == 0;
+    let bound_us = u64::try_from(timex.maxerror).ok().filter(|_| is_synchronised)?;
+    bound_us.checked_mul(1_000)
+}
+
 /// Returns by how many nanoseconds `clock` is ahead of the monotonic clock. Takes several readings,
 /// each between two of the monotonic clock, and uses the one whose pair is closest together,
 /// because this thread may be preempted during any of them.

@@ -37,11 +37,11 @@ const INTRODUCTION: &str = "\
 
 A view is a table of figures derived from what the probes recorded between two ticks. It is a pane
 of the live view, a table of `watch --once`, and an array below `views` of a `--json` document, with
-the keys listed here. A cell is a number in the unit of its column, or a text. It is empty (`–`;
-in JSON `nothing happened`) if nothing happened that it could describe. If it is missing, it gives the reason: `off`, not
-in this version (`n/v`), not permitted (`n/p`), unknown (`?`) because the object appeared,
-disappeared or was reset during the interval, or no evidence (`n/e`) because it could
-not be read or other counters contradict it.
+the keys listed here. A cell is a number in the unit of its column, or a text. It is empty (`–`; in
+JSON `nothing happened`) if nothing happened that it could describe. If it is missing, it gives the
+reason: `off`, not in this version (`n/v`), not permitted (`n/p`), unknown (`?`) because the object
+appeared, disappeared or was reset during the interval, or no evidence (`n/e`) because it could not
+be read or other counters contradict it.
 
 Where several databases are watched ([instances](instances.md)), a table about a database has the
 column `instance` before all others.

@@ -55,6 +55,7 @@ impl RecordingSink {
             argv: &settings.argv,
             settings: stored,
             seed: 0,
+            rank: None,
             host: &survey::host(root),
             target: &survey::whole_host(root),
             capabilities: &[capability::privilege()],

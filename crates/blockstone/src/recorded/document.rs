@@ -7,7 +7,7 @@ use blockstone_base::stats::Estimate;
 use blockstone_base::table::Missing;
 use blockstone_base::verdict::Verdict;
 use blockstone_record::Recording;
-use blockstone_record::manifest::{Figure, FileEvidence, NamedCapability, Phase};
+use blockstone_record::manifest::{Figure, FileEvidence, NamedCapability, Phase, Rank};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -37,6 +37,12 @@ pub struct Objects<'a> {
     disk_files: &'a [FileEvidence],
     /// Files in which a database on this machine stores the rows that are visited, after loading.
     data_files: &'a [FileEvidence],
+    /// Of a merged recording: the smallest share of a rank's window that the common window covers.
+    overlap_ratio: Option<f64>,
+    /// Of a merged recording: number of ranks that are missing.
+    missing_ranks: Option<u64>,
+    /// Place of this process among several that applied the load together.
+    rank: Option<&'a Rank>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -119,6 +125,7 @@ pub fn objects<'a>(
     verdicts: &[Verdict],
 ) -> Objects<'a> {
     let manifest = &recording.manifest;
+    let merged = manifest.merged.as_ref();
     let unmeasured = || Known::Unmeasured { unmeasured: Missing::Nothing.word() };
     let mut known: BTreeMap<&str, Known<'_>> =
         names.iter().map(|name| (*name, unmeasured())).collect();
@@ -143,6 +150,9 @@ pub fn objects<'a>(
         file: manifest.file.as_ref(),
         disk_files: &manifest.disk_files,
         data_files: &manifest.data_files,
+        overlap_ratio: merged.map(|it| it.overlap_ratio),
+        missing_ranks: merged.map(|it| it.missing.len() as u64),
+        rank: manifest.rank.as_ref(),
     }
 }
 

@@ -23,7 +23,25 @@ pub fn lines(manifest: &Manifest) -> Vec<String> {
         lines.push(storage(&manifest.target));
     }
     lines.push(host(manifest));
+    lines.extend(ranks(manifest));
     lines
+}
+
+/// Describes a process that was one of several, or the recordings of all of them.
+fn ranks(manifest: &Manifest) -> Option<String> {
+    if let Some(rank) = &manifest.rank {
+        let of = format!("rank {} of {} ({})", rank.rank, rank.ranks, rank.launcher);
+        let start = rank.start_at.as_deref().map(|at| format!("began at {}", format::instant(at)));
+        return Some([Some(of), start].into_iter().flatten().collect::<Vec<_>>().join(" · "));
+    }
+    let merged = manifest.merged.as_ref()?;
+    let of = format!("merged from {}", crate::ranks::subject(merged));
+    let missing = merged.missing.len();
+    Some(if missing == 0 {
+        of
+    } else {
+        format!("{of} · {missing} of {} missing", merged.expected)
+    })
 }
 
 fn storage(target: &StorageTarget) -> String {

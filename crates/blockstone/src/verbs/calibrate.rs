@@ -44,14 +44,14 @@ pub const VERB: Verb = Verb {
     ],
     run: |options, context| run(&CalibrateArgs::from_arg_matches(options)?, context),
     reports: true,
-    rules: || listed(registry::CALIBRATION).collect(),
+    rules: || listed(registry::CALIBRATION).chain(listed(registry::MERGED_CALIBRATION)).collect(),
     finds_runs: true,
     writes: true,
     documents: &[Document::of_tables(
         ("calibrate", 2),
         "A calibration",
         report::rows::Summary::COLUMNS,
-        &[report::TABLES],
+        &[report::TABLES, crate::ranks::TABLES],
     )
     .with_keys::<Objects<'_>>()
     .with_figures(&ABOUT)

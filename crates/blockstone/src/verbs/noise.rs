@@ -34,7 +34,7 @@ pub const VERB: Verb = Verb {
         ("noise", 2),
         "Noise, and what others got beside it",
         report::Summary::COLUMNS,
-        &[report::TABLES],
+        &[report::TABLES, crate::ranks::TABLES],
     )
     .with_keys::<Objects<'_>>()
     .with_figures(&ABOUT)

@@ -17,6 +17,7 @@ use blockstone_base::units::Bytes;
 use blockstone_judge::RunFindings;
 use blockstone_judge::rules::registry;
 use blockstone_judge::run::ABOUT_FIGURES;
+use blockstone_measure::RankSettings;
 use blockstone_record::Recording;
 use blockstone_report::render::json::schema::Document;
 use blockstone_run::{DiskSetting, Profile, Settings};
@@ -53,7 +54,7 @@ pub const VERB: Verb = Verb {
         None => run(&RunArgs::from_arg_matches(options)?, context),
     },
     reports: true,
-    rules: || listed(registry::RUN).collect(),
+    rules: || listed(registry::RUN).chain(listed(registry::MERGED_RUN)).collect(),
     finds_runs: true,
     writes: true,
     documents: &[
@@ -61,7 +62,7 @@ pub const VERB: Verb = Verb {
             ("run", 2),
             "A run of a workload",
             report::rows::Summary::COLUMNS,
-            &[report::TABLES],
+            &[report::TABLES, crate::ranks::TABLES],
         )
         .with_keys::<Objects<'_>>()
         .with_figures(&ABOUT_FIGURES)
@@ -143,6 +144,8 @@ pub(super) fn settings(args: &RunArgs, global: &Global, printer: Printer) -> Res
     if let Some(file) = &args.conf {
         wanted = wanted.over(from_file(file, args.form.profile, printer)?);
     }
+    let rank = args.ranks.settings(wanted.seed)?;
+    wanted.seed = rank.as_ref().map(RankSettings::own_seed).or(wanted.seed);
     let subjects: Vec<&Path> = disks.iter().map(|disk| disk.path.as_path()).collect();
     let instance = &args.instance;
     Ok(Settings {
@@ -155,6 +158,7 @@ pub(super) fn settings(args: &RunArgs, global: &Global, printer: Printer) -> Res
         database: instance.options.clone(),
         storage: args.storage.clone(),
         seed: recordings::draw_seed(),
+        rank,
         argv: recordings::command_line(),
         recording: recordings::new_dir("run", args.out.as_deref(), &global.runs_dir, &subjects)?,
         disks,

@@ -23,6 +23,7 @@ mod lies;
 mod limits;
 mod made;
 mod memory;
+mod merge;
 mod mixes;
 mod noise;
 mod offload;
@@ -61,7 +62,7 @@ struct Place {
 }
 
 /// Verbs that create or look up recordings.
-const FINDS_RUNS: [&str; 13] = [
+const FINDS_RUNS: [&str; 14] = [
     "calibrate",
     "run",
     "noise",
@@ -73,6 +74,7 @@ const FINDS_RUNS: [&str; 13] = [
     "watch",
     "report",
     "compare",
+    "merge",
     "runs",
     "config",
 ];

@@ -49,6 +49,7 @@ const RECORDING: &[&[&str]] = &[
     &["report", "--from", "1s", "--to", "3s", IT],
     &["compare", "other", IT],
     &["compare", "--json", IT, "other"],
+    &["merge", "--partial", IT, "other"],
     &["watch", "--once", "--replay", IT],
     &["watch", "--once", "--json", "--replay", IT],
     &["runs", "--runs-dir", "."],

@@ -76,6 +76,11 @@ pub const RUN: &[RunRule] = &[
     super::drive_throttled::RUN,
 ];
 
+/// Rules for what was merged from the recordings of several ranks.
+pub const MERGED_CALIBRATION: &[CalibrationRule] =
+    &[super::common_window::CALIBRATION, super::rank_outlier::CALIBRATION];
+pub const MERGED_RUN: &[RunRule] = &[super::common_window::RUN, super::rank_outlier::RUN];
+
 /// Rules for noise, which has one point: those that do not compare points with each other.
 pub const NOISE: &[CalibrationRule] = &[
     super::memory_test::CALIBRATION,

@@ -101,7 +101,6 @@ fn figure(name: &str, window: &RunWindow, findings: &RunFindings) -> Option<Foun
     let statistic = |column| window.rate("instance", "", column).ok();
     let waits = |event: &str| event_latency(findings, event);
     let mean = |event: &str| event_mean(window, SESSION, event);
-    let mean_of = |role: &str, event: &str| event_mean(window, role, event);
     let commits = || waits(LOG_SYNC).or_else(|| waits(COMMIT));
     Some(match name {
         "read_iops" => ("Reads of the database", "IOPS", of_all("role", "read_ios")?),
@@ -125,18 +124,6 @@ fn figure(name: &str, window: &RunWindow, findings: &RunFindings) -> Option<Foun
         "commit_latency_ns_mean" => ("Mean commit", "ns", mean_commit(window)?),
         "commit_latency_ns_p50" => ("Median commit", "ns", commits()?.ns_p50),
         "commit_latency_ns_p99" => ("99 % of commits", "ns", commits()?.ns_p99),
-        "dbwr_latency_ns_mean" => ("dbwr batch", "ns", mean_of("dbwr", DATA_WRITE)?),
-        "lgwr_latency_ns_mean" => ("lgwr write", "ns", mean_of("lgwr", LOG_WRITE)?),
-        "ckpt_latency_ns_mean" => ("ckpt write", "ns", mean_of("ckpt", CONTROL_WRITE)?),
-        "free_buffer_waits_ns_mean" => ("free buffer wait", "ns", mean("free buffer waits")?),
-        "write_complete_waits_ns_mean" => {
-            ("write complete wait", "ns", mean("write complete waits")?)
-        }
-        "reads_per_write" => {
-            let requests = |column| window.track_of_all("role", column).ok();
-            let ratio = window.slope(&requests("read_ios")?, &requests("write_ios")?).ok()?;
-            ("Reads per write", "reads", ratio)
-        }
         "cpu_ns_per_commit" => {
             let commits = window.track_of_all("operation", "commits").ok()?;
             ("CPU per commit", "ns", window.slope(&processor(window)?, &commits).ok()?)
@@ -172,7 +159,31 @@ fn figure(name: &str, window: &RunWindow, findings: &RunFindings) -> Option<Foun
             let exact = Estimate { value, low: value, high: value, samples: 1, duration_ns };
             ("DB time unaccounted", "of DB time", exact)
         }
-        _ => return of_bulk_write(name, findings.bulk_write.as_ref()?),
+        _ => {
+            let of_writes = of_writes(name, window);
+            return of_writes.or_else(|| of_bulk_write(name, findings.bulk_write.as_ref()?));
+        }
+    })
+}
+
+/// Background writes, and what sessions wait for because of them.
+fn of_writes(name: &str, window: &RunWindow) -> Option<Found> {
+    let mean = |event: &str| event_mean(window, SESSION, event);
+    let mean_of = |role: &str, event: &str| event_mean(window, role, event);
+    Some(match name {
+        "dbwr_latency_ns_mean" => ("dbwr batch", "ns", mean_of("dbwr", DATA_WRITE)?),
+        "lgwr_latency_ns_mean" => ("lgwr write", "ns", mean_of("lgwr", LOG_WRITE)?),
+        "ckpt_latency_ns_mean" => ("ckpt write", "ns", mean_of("ckpt", CONTROL_WRITE)?),
+        "free_buffer_waits_ns_mean" => ("free buffer wait", "ns", mean("free buffer waits")?),
+        "write_complete_waits_ns_mean" => {
+            ("write complete wait", "ns", mean("write complete waits")?)
+        }
+        "reads_per_write" => {
+            let requests = |column| window.track_of_all("role", column).ok();
+            let ratio = window.slope(&requests("read_ios")?, &requests("write_ios")?).ok()?;
+            ("Reads per write", "reads", ratio)
+        }
+        _ => return None,
     })
 }
 

@@ -142,6 +142,7 @@ fn held(dir: &Path, mut load: MadeUp, interrupts_at: Nanos) -> (Window, MadeUp) 
         argv: &[],
         settings: BTreeMap::new(),
         seed: 1,
+        rank: None,
         host: &Host::default(),
         target: &survey::target(Path::new("/"), dir).unwrap(),
         capabilities: &[],

@@ -68,7 +68,8 @@ macro_rules! bucket_columns {
         const BUCKET_COLUMNS: [Column; BUCKETS] = [$(UNITS.count(
             concat!("again_after_", $start),
             concat!(
-                "Accesses to units of a device since whose last access there were at least ", $start,
+                "Accesses to units of a device since whose last access there were at least ",
+                $start,
                 " accesses of the device, and fewer than the next column begins with."
             ),
         )),+];

@@ -96,6 +96,8 @@ pub fn manifest() -> Manifest {
         probes: Vec::new(),
         summary: [].into(),
         imported: None,
+        rank: None,
+        merged: None,
         dropped_before_ns: None,
         verdicts: Vec::new(),
     }

@@ -86,6 +86,7 @@ impl Prepared<'_> {
             argv: &settings.argv,
             settings: stored,
             seed: settings.seed,
+            rank: None,
             host: &self.host,
             target: &self.target,
             capabilities: &self.capabilities,

@@ -51,7 +51,8 @@ pub const CURVE: View = View {
     title: "What a cache would hold",
     doc: "The share of bytes read and written that a cache of the given size, in front of each \
           device separately, would have held, if it always replaced what was used longest ago \
-          (LRU). Derived from the times between two uses (AET model); what is used for the first time is a miss.",
+          (LRU). Derived from the times between two uses (AET model); what is used for the first \
+          time is a miss.",
     probe: PROBE,
     shape: Shape::Table,
     columns: &[

@@ -135,6 +135,7 @@ impl<'a> Writer<'a> {
             argv,
             settings: parameters.settings(),
             seed: 0,
+            rank: None,
             host: &import.host,
             target: &elsewhere(),
             capabilities: &[],

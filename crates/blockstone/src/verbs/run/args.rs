@@ -11,6 +11,7 @@ use clap::{Args, ValueHint};
 use super::target::TargetOptions;
 use crate::password::PasswordFile;
 use crate::purpose::Purpose;
+use crate::ranks::options::RankOptions;
 
 /// Arguments of `run`.
 #[derive(Args, Clone, Debug)]
@@ -62,7 +63,7 @@ pub struct RunArgs {
     /// target=instance,postgres:scratch: any option of `run` that has a value, by its name without
     /// dashes; `none` omits an option that has no default. PATH must precede this option
     #[arg(long, value_name = "NAME=VALUE,VALUE", num_args = 1.., help_heading = "Measurement",
-          conflicts_with_all = ["awr_info", "keep", "require"])]
+          conflicts_with_all = ["awr_info", "keep", "ranks", "require"])]
     pub matrix: Vec<String>,
     /// Repetitions of each combination of --matrix, interleaved
     #[arg(
@@ -72,15 +73,15 @@ pub struct RunArgs {
         requires = "matrix",
         help_heading = "Measurement"
     )]
-    #[arg(conflicts_with_all = ["awr_info", "keep", "require"])]
+    #[arg(conflicts_with_all = ["awr_info", "keep", "ranks", "require"])]
     pub repeat: u32,
     /// Repeat the load with twice the sessions each time, up to N [default N: 64], until a latency
     /// is beyond its limit of --for or --expect: how much the storage carries within its limits
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true,
           default_missing_value = "64", help_heading = "Measurement")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
-    #[arg(conflicts_with_all = ["awr_info", "keep", "matrix", "noise", "readers", "require",
-          "sessions", "threads", "writers"])]
+    #[arg(conflicts_with_all = ["awr_info", "keep", "matrix", "noise", "ranks", "readers",
+          "require", "sessions", "threads", "writers"])]
     pub ladder: Option<u32>,
     /// Write the recording to this directory (new or empty)
     #[arg(long = "record", alias = "out", value_name = "DIR", value_hint = ValueHint::DirPath,
@@ -89,6 +90,8 @@ pub struct RunArgs {
     pub out: Option<PathBuf>,
     #[command(flatten)]
     pub storage: StorageOptions,
+    #[command(flatten)]
+    pub ranks: RankOptions,
     /// Print only SLOB's `awr_info` columns: a header line and a line of values
     #[arg(long, conflicts_with_all = ["json", "csv", "html"], help_heading = "Output")]
     pub awr_info: bool,

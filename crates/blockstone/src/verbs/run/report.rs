@@ -42,7 +42,7 @@ const HEADLINE: [(&str, &str); 10] = [
 ];
 
 const GROUPS: &Groups = &[
-    ("reads", &[("", "read_iops"), ("", "read_mbps"), ("per write", "reads_per_write")]),
+    ("reads", &[("", "read_iops"), ("", "read_mbps"), ("r:w", "reads_per_write")]),
     (
         "a read",
         &[

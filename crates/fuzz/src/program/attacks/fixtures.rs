@@ -4,10 +4,15 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use blockstone_base::column::Schema;
+use blockstone_record::manifest::Rank;
+use blockstone_record::testing::{self, RecordingBuilder, SECOND_NS, counters, point, schema};
+
 use super::super::files::fixture;
 use super::super::{copy, options};
 use crate::targets::{offload, scans, size, subset, traces};
 
+pub const RANKS: [&str; 2] = ["rank-0", "rank-1"];
 const CAN: &str = "temporary files can be made";
 /// Size of the file for measurements.
 const LARGE_BYTES: usize = 64 << 20;
@@ -23,6 +28,7 @@ pub fn make(dir: &Path) {
     for name in ["run", "calibrate", "sqlite", "noise"] {
         copy(&fixture(name), &dir.join(name));
     }
+    make_ranks(dir);
     let scanned = dir.join("scanned");
     fs::create_dir(&scanned).expect(CAN);
     fs::rename(scans::build(&scanned), dir.join("scan")).expect(CAN);
@@ -56,6 +62,21 @@ pub fn make(dir: &Path) {
     }
     for name in ["password", "key"] {
         fs::set_permissions(dir.join(name), Permissions::from_mode(0o600)).expect(CAN);
+    }
+}
+
+/// Makes the recordings `rank-0` and `rank-1`, of a load that two processes applied together.
+fn make_ranks(dir: &Path) {
+    static LOAD: Schema = schema("load", &counters(["completed_ops", "completed_bytes"]));
+    for (rank, name) in (0..).zip(RANKS) {
+        let mut manifest = testing::manifest();
+        manifest.id = format!("rank0{rank}");
+        manifest.rank = Some(Rank { rank, ranks: 2, ..Rank::default() });
+        let mut recording = RecordingBuilder::new(manifest, &[&LOAD]);
+        recording.add(point("random-read/psync/x4"), (SECOND_NS, SECOND_NS));
+        let both = [1_000, 8_192_000];
+        recording.series("load", ["completed_ops", "completed_bytes"], &[("", both)]);
+        recording.write(&dir.join(name));
     }
 }
 

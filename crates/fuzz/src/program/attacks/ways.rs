@@ -4,6 +4,8 @@
 //! must end well, which shows that the attacked path is reached; a line that cannot end well says
 //! where it ends.
 
+use super::fixtures::RANKS;
+
 /// Arguments for one command.
 #[derive(Debug)]
 pub struct Way {
@@ -451,6 +453,12 @@ pub const WAYS: &[Way] = &[
             reach("first", Read("run"), &["{}", "sqlite"]),
             reach("with", Read("run"), &["sqlite", "--with", "{}"]),
         ],
+    },
+    Way {
+        of: "merge",
+        measures: false,
+        plain: &RANKS,
+        paths: &[reach("runs", Read(RANKS[0]), &["{}", RANKS[1]])],
     },
     Way {
         of: "check",

@@ -113,8 +113,9 @@ fn estimate(cell: &Cell, figure: &CellFigure) -> Estimate {
 }
 
 fn table(grid: &Grid) -> Table {
-    let shown = shown(grid).into_iter().filter(|(name, _)| !OF_WRITERS.contains(name)).collect();
-    let mut table = of_figures(grid, ("grid", "All combinations"), shown);
+    let shown: Vec<_> =
+        shown(grid).into_iter().filter(|(name, _)| !OF_WRITERS.contains(name)).collect();
+    let mut table = of_figures(grid, ("grid", "All combinations"), &shown);
     table.notes.extend(grid.cells.iter().filter_map(|cell| {
         let why = cell.impossible.as_ref()?;
         Some(format!("{}: not possible: {why}", settings(grid, cell)))
@@ -137,7 +138,7 @@ fn writers(grid: &Grid) -> Option<Table> {
     let shown: Vec<_> =
         shown(grid).into_iter().filter(|(name, _)| OF_WRITERS.contains(name)).collect();
     let title = "Background writes, and waits of sessions for them";
-    (!shown.is_empty()).then(|| of_figures(grid, ("grid-writers", title), shown))
+    (!shown.is_empty()).then(|| of_figures(grid, ("grid-writers", title), &shown))
 }
 
 /// Table of the medians of the repeats. A figure is struck through if rules condemn it in any of
@@ -145,7 +146,7 @@ fn writers(grid: &Grid) -> Option<Table> {
 fn of_figures(
     grid: &Grid,
     (id, title): (&'static str, &'static str),
-    shown: Vec<(&'static str, &CellFigure)>,
+    shown: &[(&'static str, &CellFigure)],
 ) -> Table {
     let axes = grid.axes.iter().map(|axis| {
         let doc = "A varied setting.";

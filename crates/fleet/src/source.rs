@@ -1,0 +1,122 @@
+//! The recording of one rank, and its clock.
+
+use std::path::{Path, PathBuf};
+
+use blockstone_figures::WallClock;
+use blockstone_record::manifest::{End, Phase, Rank};
+use blockstone_record::ranks::is_agreed;
+use blockstone_record::{Manifest, Recording, read_manifest};
+
+use crate::FleetError;
+
+/// Verbs whose recordings have a load.
+const VERBS: [&str; 3] = ["calibrate", "run", "noise"];
+
+pub struct Source {
+    pub dir: PathBuf,
+    pub rank: u32,
+    pub manifest: Manifest,
+    /// Time of the wall clock at the beginning, in nanoseconds since 1970.
+    began_ns: i128,
+    /// How far the wall clock may have been from UTC; `None` if unknown.
+    pub clock_bound_ns: Option<u64>,
+    /// Time from the beginning of the merged recording to that of this one.
+    pub shift_ns: u64,
+}
+
+impl Source {
+    /// Reads the manifest in `dir`. `number` is its rank if the recording does not say one.
+    pub fn read(dir: &Path, number: usize) -> Result<Self, FleetError> {
+        let manifest = read_manifest(dir)?;
+        if !VERBS.contains(&manifest.verb.as_str()) || manifest.merged.is_some() {
+            let verb = match manifest.merged {
+                Some(_) => format!("merged {}", manifest.verb),
+                None => manifest.verb,
+            };
+            return Err(FleetError::Verb { path: dir.to_owned(), verb });
+        }
+        let began_ns = WallClock::of(&manifest).realtime_ns(0);
+        let began_ns = began_ns.ok_or_else(|| FleetError::Undated { path: dir.to_owned() })?;
+        let rank = manifest.rank.as_ref();
+        Ok(Self {
+            dir: dir.to_owned(),
+            rank: rank.map_or(number as u32, |rank| rank.rank),
+            clock_bound_ns: rank.and_then(|rank| rank.clock_bound_ns),
+            began_ns,
+            shift_ns: 0,
+            manifest,
+        })
+    }
+
+    pub fn recording(&self) -> Result<Recording, FleetError> {
+        Ok(Recording::open(&self.dir)?)
+    }
+
+    /// Returns why it cannot be part of a whole, if its measurement did not come to its end.
+    pub fn unfinished(&self) -> Option<String> {
+        let what = match &self.manifest.end {
+            End::Complete => return None,
+            End::Running => "did not end".to_owned(),
+            End::Interrupted { signal } => format!("was interrupted by {signal}"),
+            End::Failed { error, .. } => format!("failed: {error}"),
+        };
+        Some(format!("rank {} on {} {what}", self.rank, self.manifest.host.hostname))
+    }
+
+    /// Returns why this is not a rank of the same load as `first`, if it is not.
+    pub fn differs(&self, first: &Self) -> Option<String> {
+        let (here, there) = (&self.manifest, &first.manifest);
+        let of_rank = |manifest: &Manifest, what: fn(&Rank) -> String| {
+            manifest.rank.as_ref().map_or_else(|| "none".to_owned(), what)
+        };
+        let ranks = |manifest: &Manifest| of_rank(manifest, |rank| rank.ranks.to_string());
+        let plan = |manifest: &Manifest| of_rank(manifest, |rank| rank.plan.clone());
+        // Ranks that know of each other have seeds of their own, drawn from one that the plan has.
+        let seed = |manifest: &Manifest| match &manifest.rank {
+            Some(_) => String::new(),
+            None => manifest.seed.to_string(),
+        };
+        let parts = [
+            ("verb", here.verb.clone(), there.verb.clone()),
+            ("version", here.tool_version.clone(), there.tool_version.clone()),
+            ("number of ranks", ranks(here), ranks(there)),
+            ("seed", seed(here), seed(there)),
+        ];
+        if let Some((what, a, b)) = parts.iter().find(|(_, a, b)| a != b) {
+            return Some(format!("its {what} is {a}, that of {} is {b}", first.dir.display()));
+        }
+        let keys = here.settings.keys().chain(there.settings.keys());
+        let mut differing = keys
+            .filter(|key| is_agreed(key) && here.settings.get(*key) != there.settings.get(*key));
+        let Some(key) = differing.next() else {
+            // Only the seed from which those of the ranks were drawn is left.
+            let differ = plan(here) != plan(there);
+            return differ.then(|| format!("its plan is not that of {}", first.dir.display()));
+        };
+        let shown = |manifest: &Manifest| {
+            manifest.settings.get(key).map_or_else(|| "unset".to_owned(), ToString::to_string)
+        };
+        let (a, b) = (shown(here), shown(there));
+        Some(format!("its setting {key} is {a}, that of {} is {b}", first.dir.display()))
+    }
+
+    /// Returns the phases that have a window.
+    pub fn windows(&self) -> impl Iterator<Item = (usize, &Phase)> {
+        let phases = self.manifest.phases.iter().enumerate();
+        phases.filter(|(_, phase)| phase.window_end_ns > phase.window_start_ns)
+    }
+}
+
+/// Places all sources on one time axis, which begins with the first of them. Clocks of one host
+/// are one clock.
+pub fn align(sources: &mut [Source]) {
+    let hosts = |source: &Source| source.manifest.host.hostname.clone();
+    let is_one_host = sources.windows(2).all(|pair| hosts(&pair[0]) == hosts(&pair[1]));
+    let first = sources.iter().map(|source| source.began_ns).min().unwrap_or_default();
+    for source in sources {
+        source.shift_ns = u64::try_from(source.began_ns - first).unwrap_or(u64::MAX >> 1);
+        if is_one_host {
+            source.clock_bound_ns = Some(0);
+        }
+    }
+}
