@@ -42,7 +42,7 @@ use rows::Summary;
 
 pub const VERB: Verb = Verb {
     name: "copy",
-    about: "Copy files past the page cache, verified and resumable",
+    about: "Copy files without the page cache, verified and resumable",
     options: CopyArgs::augment_args,
     common: &["verify", "resume", "force", "manifest", "check", "destroy", "rate", "jobs"],
     run: |options, context| run(&CopyArgs::from_arg_matches(options)?, context),

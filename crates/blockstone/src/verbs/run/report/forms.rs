@@ -276,8 +276,8 @@ fn effect_in_words(effect: &ScanEffect) -> String {
         value.map_or_else(|| "–".to_owned(), |value| format!("{}×", three_digits(value)))
     };
     format!(
-        "{} blocks, {} → {} sessions, same bytes: {} the MB/s, a read takes {}; reported: {} the \
-         waits, mean wait {}, wait time {}",
+        "{} blocks, {} → {} sessions: {} the MB/s, a read takes {} as long; reported for the same \
+         bytes: {} the waits, mean wait {}, wait time {}",
         effect.multiblock.unwrap_or(1),
         effect.from_parallel,
         effect.to_parallel,
