@@ -40,6 +40,10 @@ pub struct Host {
     /// in recordings of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<Processors>,
+    /// Random number that the kernel drew when it started, the same in all containers of a machine;
+    /// none in recordings of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot_id: Option<String>,
     /// Database servers that were already running, by process name.
     pub databases_running: Vec<String>,
 }

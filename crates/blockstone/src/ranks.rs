@@ -77,6 +77,7 @@ impl From<&MergedRank> for RankRow {
 /// Adds the chapter to the report of a merged recording, and what must be known before any figure.
 pub fn add(report: &mut Report, merged: &Merged) {
     report.headline.subject = subject(merged);
+    report.notes.extend(left_out(merged));
     report.warnings.extend(merged.missing.iter().map(|why| format!("partial: {why}")));
     let mut ranks: Vec<&MergedRank> = merged.ranks.iter().collect();
     ranks.sort_by(|a, b| rate(a).total_cmp(&rate(b)).then(a.rank.cmp(&b.rank)));
@@ -98,15 +99,26 @@ pub fn subject(merged: &Merged) -> String {
     format!("{} on {}", counted(ranks, "rank"), counted(hosts, "host"))
 }
 
+fn left_out(merged: &Merged) -> Option<String> {
+    let all = merged.left_out.join("; ");
+    (!all.is_empty()).then(|| format!("Not merged: {all}."))
+}
+
 /// Unknown rates come first: they need a look.
 fn rate(rank: &MergedRank) -> f64 {
     rank.ops_per_s.unwrap_or(-1.0)
 }
 
+fn overlap(ratio: f64) -> String {
+    match percent(ratio) {
+        all if all == percent(1.0) => "the windows are the same".to_owned(),
+        part => format!("at least {part} of each window is common to all"),
+    }
+}
+
 fn spread(ranks: &[&MergedRank], merged: &Merged) -> String {
     let rates: Vec<f64> = ranks.iter().filter_map(|rank| rank.ops_per_s).collect();
-    let overlap =
-        format!("at least {} of each window is common to all", percent(merged.overlap_ratio));
+    let overlap = overlap(merged.overlap_ratio);
     let clocks = match merged.clock_bound_ns {
         None => "how far the clocks are apart is not known".to_owned(),
         Some(0) => "one clock".to_owned(),
@@ -174,7 +186,7 @@ fn kinds() -> Vec<CellKind> {
         CellKind::new("under 0.5", "▁", Color::Bad),
         CellKind::new("0.5 to 0.8", "▃", Color::Commit),
         CellKind::new("0.8 to 1.2", "▅", Color::Series(0)),
-        CellKind::new("1.2 to 2", "▆", Color::Series(1)),
-        CellKind::new("2 and more", "█", Color::Series(2)),
+        CellKind::new("1.2 to 2", "▆", Color::Series(2)),
+        CellKind::new("2 and more", "█", Color::Series(3)),
     ]
 }

@@ -1,13 +1,14 @@
 //! The window that all ranks have in common, by phase.
 
-use blockstone_record::manifest::{Group, Phase};
+use blockstone_base::load::{LoadSpec, Pacing};
+use blockstone_record::manifest::{Group, Phase, Stop};
 
 use crate::source::Source;
 
 /// Longest interval between two instants of the merged series.
 const TICK_NS: u64 = 100_000_000;
 /// Most intervals of a window.
-const MOST: u64 = 600;
+const MOST: u64 = 3_600;
 
 /// A phase that all ranks went through.
 pub struct Common {
@@ -47,6 +48,15 @@ impl Common {
     }
 }
 
+/// Describes the phases of the first source that another one lacks.
+pub fn lacking(sources: &[Source], phases: &[Common]) -> Vec<String> {
+    let Some(first) = sources.first() else { return Vec::new() };
+    let known = |label: &str| phases.iter().any(|common| common.phase.label == label);
+    let lacking = first.windows().filter(|(_, phase)| phase.group != Group::Overhead);
+    let lacking = lacking.filter(|(_, phase)| !known(&phase.label));
+    lacking.map(|(_, phase)| format!("{}: not measured by all ranks", phase.label)).collect()
+}
+
 /// Returns the phases with a window in every source, in the order of the first.
 pub fn phases(sources: &[Source]) -> Vec<Common> {
     let Some((first, others)) = sources.split_first() else { return Vec::new() };
@@ -79,7 +89,7 @@ fn common(sources: &[Source], indices: Vec<usize>) -> Common {
     let share = |(start, end): &(u64, u64)| (to - from) as f64 / (end - start).max(1) as f64;
     let overlaps = windows.iter().map(share).collect();
     let phases = || sources.iter().zip(&indices).map(|(it, at)| (it, &it.manifest.phases[*at]));
-    let (source, model) = (&sources[0], &sources[0].manifest.phases[indices[0]]);
+    let model = &sources[0].manifest.phases[indices[0]];
     let mut phase = Phase {
         start_ns: phases().map(|(it, phase)| phase.start_ns + it.shift_ns).min().unwrap_or(from),
         window_start_ns: from,
@@ -90,12 +100,28 @@ fn common(sources: &[Source], indices: Vec<usize>) -> Common {
         processors: None,
         ..model.clone()
     };
-    if let Some(load) = &mut phase.load {
-        let workers = phases().filter_map(|(_, phase)| phase.load.as_ref()).map(|it| it.workers);
-        load.workers = workers.fold(0, u32::saturating_add);
-    }
-    debug_assert!(source.shift_ns <= u64::MAX >> 1);
+    let loads = || phases().filter_map(|(_, phase)| phase.load.as_ref());
+    phase.load = phase.load.map(|load| together(load, loads()));
+    let beside = || phases().filter_map(|(_, phase)| phase.background.as_ref());
+    phase.background = phase.background.map(|load| together(load, beside()));
+    let stops = [Stop::Failed, Stop::Interrupted];
+    let gravest = stops.into_iter().find(|stop| phases().any(|(_, phase)| phase.stop == *stop));
+    phase.stop = gravest.unwrap_or(phase.stop);
     Common { phase, indices, windows, overlaps, instants: instants(from, to) }
+}
+
+/// Returns the load of all ranks together.
+fn together<'a>(load: LoadSpec, all: impl Iterator<Item = &'a LoadSpec> + Clone) -> LoadSpec {
+    let workers = all.clone().map(|it| it.workers).fold(0, u32::saturating_add);
+    let rate = |it: &LoadSpec| match it.pacing {
+        Pacing::Open { rate_per_s, .. } => rate_per_s,
+        Pacing::Closed => 0.0,
+    };
+    let pacing = match load.pacing {
+        Pacing::Open { poisson, .. } => Pacing::Open { rate_per_s: all.map(rate).sum(), poisson },
+        Pacing::Closed => Pacing::Closed,
+    };
+    LoadSpec { workers, pacing, ..load }
 }
 
 /// Returns whether both ranks had settled: unknown if one is unknown, false if one had not.

@@ -12,11 +12,9 @@ use crate::source::Source;
 
 /// Probes that read what a process did, or its database; the others read all of the host, which
 /// several ranks on one host share.
-const OF_PROCESS: [&str; 16] = [
+const OF_PROCESS: [&str; 14] = [
     "load",
     "load_share",
-    "cached_visits",
-    "buffered_write",
     "process",
     "operation",
     "event",
@@ -26,10 +24,13 @@ const OF_PROCESS: [&str; 16] = [
     "server",
     "blocked",
     "sql",
-    "flush",
     "page_cache",
+    "cached_files",
     "statement",
 ];
+
+/// Series with a row for each event, of which there is no value between two.
+const OF_EVENTS: [&str; 3] = ["flush", "buffered_write", "cached_visits"];
 
 /// The rows of one object in one phase.
 #[derive(Default)]
@@ -53,28 +54,35 @@ pub struct Counters {
     infos: Vec<ProbeInfo>,
     /// By probe, phase and object.
     sums: BTreeMap<(usize, usize, String), Sums>,
-    /// Hosts whose own probes were added.
-    hosts: BTreeSet<String>,
+    /// Objects of machines that were added: machine, probe and object.
+    seen: BTreeSet<(String, usize, String)>,
 }
 
 impl Counters {
-    /// Begins with the series that all sources have.
-    pub fn new(sources: &[Source]) -> Self {
-        let Some((first, others)) = sources.split_first() else {
-            return Self { infos: Vec::new(), sums: BTreeMap::new(), hosts: BTreeSet::new() };
-        };
-        let mut infos = Vec::new();
-        for info in &first.manifest.probes {
+    /// Begins with the series that all sources have. Returns what is left out beside it, and why.
+    pub fn new(sources: &[Source]) -> (Self, Vec<String>) {
+        let (mut infos, mut left_out) = (Vec::new(), Vec::new());
+        let (first, others) = sources.split_first().map_or((None, sources), |(a, b)| (Some(a), b));
+        for info in first.iter().flat_map(|first| &first.manifest.probes) {
+            if OF_EVENTS.contains(&info.kind()) {
+                left_out.push(format!("{}: single events of one rank", info.probe));
+                continue;
+            }
             let all = others.iter().map(|other| same(&other.manifest.probes, info));
-            let Some(all) = all.collect::<Option<Vec<_>>>() else { continue };
-            let mut info = ProbeInfo { ticks: 0, missed_ticks: 0, ..info.clone() };
+            let Some(all) = all.collect::<Option<Vec<_>>>() else {
+                left_out.push(format!("{}: not recorded by all ranks", info.probe));
+                continue;
+            };
+            let missed = all.iter().map(|it| it.missed_ticks).fold(0, u64::saturating_add);
+            let missed_ticks = info.missed_ticks.saturating_add(missed);
+            let mut info = ProbeInfo { ticks: 0, missed_ticks, ..info.clone() };
             for (at, column) in info.columns.iter_mut().enumerate() {
                 let why = all.iter().find_map(|it| it.columns[at].unmeasured.clone());
                 column.unmeasured = column.unmeasured.clone().or(why).or_else(|| no_sum(column));
             }
             infos.push(info);
         }
-        Self { infos, sums: BTreeMap::new(), hosts: BTreeSet::new() }
+        (Self { infos, sums: BTreeMap::new(), seen: BTreeSet::new() }, left_out)
     }
 
     pub fn infos(&self) -> &[ProbeInfo] {
@@ -88,46 +96,34 @@ impl Counters {
         phases: &[Common],
         read: impl Fn(&str) -> Result<Series, RecordError>,
     ) -> Result<(), FleetError> {
-        let is_first_of_host = self.hosts.insert(source.manifest.host.hostname.clone());
+        let before = self.seen.clone();
         for (at, info) in self.infos.iter().enumerate() {
-            if !is_first_of_host && !OF_PROCESS.contains(&info.kind()) {
-                continue;
-            }
+            let of_process = OF_PROCESS.contains(&info.kind());
+            let machine = source.machine();
             let series = read(&info.probe)?;
             let mut tracks: BTreeMap<(i32, &str), Track> = BTreeMap::new();
             for row in series.rows() {
                 let cells = (0..info.columns.len()).map(|column| row.cell(column)).collect();
+                if !of_process {
+                    let object = (machine.clone(), at, row.object.to_owned());
+                    if before.contains(&object) {
+                        continue;
+                    }
+                    self.seen.insert(object);
+                }
                 let track = tracks.entry((row.phase, row.object)).or_default();
-                track.push((row.t_ns + source.shift_ns, cells));
+                track.push((row.t_ns.saturating_add(source.shift_ns), cells));
             }
             for (phase, common) in phases.iter().enumerate() {
                 let index = common.indices[number] as i32;
                 let of_phase = (index, "")..(index + 1, "");
                 for (&(_, object), track) in tracks.range(of_phase) {
                     let sums = self.sums.entry((at, phase, object.to_owned())).or_default();
-                    sums.add(track, &info.columns, &common.instants);
+                    sums.add(track, (&info.columns, of_process), &common.instants);
                 }
             }
         }
         Ok(())
-    }
-
-    /// Returns how far a counter of all objects of a probe moved in a phase; `None` if unknown.
-    pub fn moved(&self, probe: &str, column: &str, phase: usize) -> Option<u64> {
-        let at = self.infos.iter().position(|info| info.probe == probe)?;
-        let column = self.infos[at].columns.iter().position(|it| it.name == column)?;
-        let of_phase = (at, phase, String::new())..(at, phase + 1, String::new());
-        let mut moved = None;
-        for (_, sums) in self.sums.range(of_phase) {
-            let (Some(first), Some(last)) = (sums.cells.first(), sums.cells.last()) else {
-                continue;
-            };
-            let (Sum::Number(from), Sum::Number(to)) = (&first[column], &last[column]) else {
-                return None;
-            };
-            moved = Some(moved.unwrap_or(0) + u64::try_from(to - from).ok()?);
-        }
-        moved
     }
 
     pub fn write(&self, recorder: &mut Recorder, phases: &[Common]) -> Result<(), FleetError> {
@@ -154,15 +150,25 @@ fn same<'a>(probes: &'a [ProbeInfo], as_in: &ProbeInfo) -> Option<&'a ProbeInfo>
 
 /// Returns why levels of several ranks have no sum, for a column to which that applies.
 fn no_sum(column: &ColumnInfo) -> Option<Unmeasured> {
-    let has_none = column.kind == Kind::Gauge && column.unit == Unit::Ppm;
-    has_none.then(|| Unmeasured::NoEvidence("shares of several ranks have no sum".to_owned()))
+    let is_level = matches!(column.unit, Unit::Ppm | Unit::Nanoseconds);
+    // An instant on the clock of one rank, although it grows as a counter does.
+    let is_instant = column.name.ends_with("_at_ns") || column.name == "last_completed_ns";
+    (is_instant || column.kind == Kind::Gauge && is_level)
+        .then(|| Unmeasured::NoEvidence("the values of several ranks have no sum".to_owned()))
 }
 
 /// Rows of an object in order of time.
 type Track = Vec<(u64, Vec<Cell>)>;
 
 impl Sums {
-    fn add(&mut self, track: &Track, columns: &[ColumnInfo], instants: &[u64]) {
+    /// A counter of a process begins with it, and those of a machine before it: until the first row
+    /// of an object, it is 0 or as in that row.
+    fn add(
+        &mut self,
+        track: &Track,
+        (columns, of_process): (&[ColumnInfo], bool),
+        instants: &[u64],
+    ) {
         if self.cells.is_empty() {
             self.cells = vec![vec![Sum::Nothing; columns.len()]; instants.len()];
         }
@@ -173,6 +179,13 @@ impl Sums {
             let next = track.get(after);
             for (at, (sum, column)) in sums.iter_mut().zip(columns).enumerate() {
                 let Some((before_ns, cells)) = before else { continue };
+                if after == 0 && of_process {
+                    let is_counted = column.kind == Kind::Counter;
+                    if is_counted && matches!(cells[at], Cell::Value(_)) {
+                        sum.add(&Cell::Value(0), column);
+                    }
+                    continue;
+                }
                 let next = next.filter(|_| column.kind == Kind::Counter && after > 0);
                 let cell = match (&cells[at], next.map(|(next_ns, next)| (next_ns, &next[at]))) {
                     (Cell::Value(from), Some((next_ns, Cell::Value(to)))) if to >= from => {
@@ -184,6 +197,33 @@ impl Sums {
             }
         }
     }
+}
+
+/// Returns how far a counter of a source grew in its part of the common window: of one object, or
+/// of all. `None` if it was not measured.
+pub fn grown(
+    series: &Series,
+    (object, column): (Option<&str>, &str),
+    (number, source): (usize, &Source),
+    common: &Common,
+) -> Option<u64> {
+    let column = series.columns().iter().position(|known| known.name == column)?;
+    let mut tracks: BTreeMap<&str, Vec<(u64, i64)>> = BTreeMap::new();
+    let of_phase = series.rows().filter(|row| row.phase == common.indices[number] as i32);
+    for row in of_phase.filter(|row| object.is_none_or(|object| object == row.object)) {
+        let Cell::Value(value) = row.cell(column) else { return None };
+        let t_ns = row.t_ns.saturating_add(source.shift_ns);
+        tracks.entry(row.object).or_default().push((t_ns, value));
+    }
+    let at = |track: &[(u64, i64)], t_ns: u64| {
+        let after = track.partition_point(|(row_ns, _)| *row_ns <= t_ns);
+        let Some(before) = after.checked_sub(1).map(|at| track[at]) else { return 0 };
+        track.get(after).map_or(before.1, |next| between(before, *next, t_ns))
+    };
+    let (from, to) = (common.phase.window_start_ns, common.phase.window_end_ns);
+    let each = tracks.values().map(|track| at(track, to).checked_sub(at(track, from)));
+    let sum: i64 = each.collect::<Option<Vec<i64>>>()?.into_iter().fold(0, i64::saturating_add);
+    (!tracks.is_empty()).then_some(sum).and_then(|sum| u64::try_from(sum).ok())
 }
 
 /// Returns the value of a counter at `t_ns`, on the line between two rows.

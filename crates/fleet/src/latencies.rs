@@ -90,6 +90,10 @@ impl Latencies {
 /// A second that an edge of the rank's window cuts counts with the part of it inside.
 fn placed(row: &HistogramRow, common: &Common, of: (usize, &Source)) -> (u64, bool) {
     let in_second = row.page.map_or(SECOND_NS / 2, |page| u64::from(page) * PAGE_NS + PAGE_NS / 2);
+    if row.clock == LatencyClock::Unfinished {
+        // They had not ended when the window of the rank did: nor when the common window did.
+        return (common.phase.window_end_ns, row.windowed);
+    }
     let mut at_ns = u64::from(row.second) * SECOND_NS + in_second + of.1.shift_ns;
     if row.windowed {
         let (start, end) = common.windows[of.0];

@@ -42,7 +42,7 @@ pub enum FleetError {
     #[error(transparent)]
     #[hint(transparent)]
     Record(#[from] RecordError),
-    #[error("merge: {found} recording is not several")]
+    #[error("merge {found}: at least two recordings are needed")]
     #[hint("name the recordings of all ranks, or a directory that contains them")]
     TooFew { found: usize },
     #[error("merge {}: {why}", path.display())]
@@ -55,7 +55,7 @@ pub enum FleetError {
     #[hint("name the recording of each rank once")]
     Same { path: PathBuf, other: PathBuf },
     #[error(
-        "merge {}: its window began {apart} after that of {} ended",
+        "merge {}: its window began {apart} after that of {} ended, by their clocks",
         path.display(),
         other.display()
     )]
@@ -70,6 +70,15 @@ pub enum FleetError {
     #[error("merge {}: a `{verb}` has no load that several ranks could share", path.display())]
     #[hint("merge recordings of calibrate, run or noise")]
     Verb { path: PathBuf, verb: String },
+    #[error("merge {}: it was merged from several ranks itself", path.display())]
+    #[hint("name the recordings of the ranks, without it")]
+    Merged { path: PathBuf },
+    #[error("merge {}: it says that it is rank {rank} of {ranks}", path.display())]
+    #[hint("the manifest was changed after it was written; restore it from a copy")]
+    Rank { path: PathBuf, rank: u32, ranks: u32 },
+    #[error("merge {}: the times of phase {phase} are not in order", path.display())]
+    #[hint("the manifest was changed after it was written; restore it from a copy")]
+    Times { path: PathBuf, phase: String },
     #[error("merge: no phase of the recordings has a window in all of them")]
     #[hint("were these ranks run at the same time?")]
     NoPhase,

@@ -1,24 +1,27 @@
 //! From the directories of ranks to one recording.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use blockstone_base::histogram::least_samples;
-use blockstone_base::identity::Host;
+use blockstone_base::identity::{Host, StorageTarget};
 use blockstone_base::units::Nanos;
+use blockstone_base::verdict::Verdict;
 use blockstone_record::manifest::{Group, Merged, MergedRank};
 use blockstone_record::{End, Manifest, Recorder};
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::FleetError;
 use crate::common::{self, Common};
-use crate::counters::Counters;
+use crate::counters::{self, Counters};
 use crate::latencies::Latencies;
 use crate::outliers;
 use crate::source::{self, Source};
 
-/// Counters of completed operations, by the series of a verb.
-const OPERATIONS: [(&str, &str); 2] = [("operation", "completed_ops"), ("load", "completed_ops")];
+/// Counters of completed operations: series, object if only one counts, column.
+const OPERATIONS: [(&str, Option<&str>, &str); 2] =
+    [("operation", None, "completed_ops"), ("load", Some(""), "completed_ops")];
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
@@ -34,6 +37,8 @@ pub struct Merge {
     phases: Vec<Common>,
     /// Labels of phases whose windows have no time in common.
     apart: Vec<String>,
+    /// Series, columns and phases that cannot be merged, and why.
+    left_out: Vec<String>,
     expected: u32,
     missing: Vec<String>,
 }
@@ -49,12 +54,15 @@ pub fn merge(dirs: &[PathBuf], options: Options) -> Result<Merge, FleetError> {
         sources.push(Source::read(dir, number)?);
     }
     let mut named: BTreeMap<String, PathBuf> = BTreeMap::new();
+    // The settings of a rank that failed early are not complete.
+    let model = sources.iter().position(|source| source.unfinished().is_none()).unwrap_or(0);
     for source in &sources {
         let path = source.dir.clone();
         if let Some(other) = named.insert(source.manifest.id.clone(), path.clone()) {
             return Err(FleetError::Same { path, other });
         }
-        if let Some(why) = source.differs(&sources[0]) {
+        let is_complete = source.unfinished().is_none();
+        if let Some(why) = source.differs(&sources[model]).filter(|_| is_complete) {
             return Err(FleetError::Different { path, why });
         }
     }
@@ -65,16 +73,17 @@ pub fn merge(dirs: &[PathBuf], options: Options) -> Result<Merge, FleetError> {
     }
     let stated = sources.iter().filter_map(|it| it.manifest.rank.as_ref()).map(|it| it.ranks).max();
     let expected = stated.unwrap_or(sources.len() as u32);
-    let mut missing: Vec<String> = (0..expected)
-        .filter(|rank| stated.is_some() && sources.iter().all(|source| source.rank != *rank))
+    let known: BTreeSet<u32> = sources.iter().map(|source| source.rank).collect();
+    let mut missing: Vec<String> = (0..stated.unwrap_or(0))
+        .filter(|rank| !known.contains(rank))
         .map(|rank| format!("rank {rank} has no recording here"))
         .collect();
     missing.extend(sources.iter().filter_map(Source::unfinished));
     if let (Some(why), false) = (missing.first(), options.partial) {
-        let others = missing.len() - 1;
-        let why = match others {
+        let why = match missing.len() - 1 {
             0 => why.clone(),
-            _ => format!("{why}, and {others} more ranks are missing"),
+            1 => format!("{why}, and another rank is missing or failed"),
+            others => format!("{why}, and {others} others are missing or failed"),
         };
         return Err(FleetError::Missing { why });
     }
@@ -85,7 +94,7 @@ pub fn merge(dirs: &[PathBuf], options: Options) -> Result<Merge, FleetError> {
     for source in &mut sources {
         source.clock_bound_ns = source.clock_bound_ns.or(options.clock_bound_ns);
     }
-    source::align(&mut sources);
+    source::align(&mut sources)?;
     let phases = common::phases(&sources);
     if let Some(common) = phases.iter().find(|common| is_measured(common)) {
         let (first, last) = common.first_and_last();
@@ -102,7 +111,9 @@ pub fn merge(dirs: &[PathBuf], options: Options) -> Result<Merge, FleetError> {
     let (phases, apart): (Vec<_>, Vec<_>) = phases.into_iter().partition(|it| it.window_ns() > 0);
     let apart = apart.iter().filter(|it| is_measured(it)).map(|it| it.phase.label.clone());
     let apart = apart.collect();
-    Ok(Merge { sources, phases, apart, expected, missing })
+    let (_, mut left_out) = Counters::new(&sources);
+    left_out.extend(common::lacking(&sources, &phases));
+    Ok(Merge { sources, phases, apart, left_out, expected, missing })
 }
 
 impl Merge {
@@ -120,31 +131,37 @@ impl Merge {
         mut read: impl FnMut(usize, usize) -> bool,
     ) -> Result<bool, FleetError> {
         let main = self.main_phase();
-        let mut counters = Counters::new(&self.sources);
+        let (mut counters, _) = Counters::new(&self.sources);
         let mut latencies = Latencies::default();
         let mut ranks = Vec::new();
-        let mut before = Some(0);
         for (number, source) in self.sources.iter().enumerate() {
             let recording = source.recording()?;
             let of = (number, source);
             counters.add(of, &self.phases, |probe| recording.series(probe))?;
             let own = latencies.add(of, &recording, &self.phases, main)?;
-            let completed =
-                OPERATIONS.iter().find_map(|(probe, column)| counters.moved(probe, column, main));
+            let grown = OPERATIONS.iter().find_map(|(probe, object, column)| {
+                let series = recording.series(probe).ok()?;
+                counters::grown(&series, (*object, column), of, &self.phases[main])
+            });
             let window_s = self.phases[main].window_ns() as f64 / 1e9;
-            let grown = completed.zip(before).map(|(all, before)| all - before);
-            before = completed;
             let known = own.count() >= least_samples(0.99);
+            let verdicts = &source.manifest.verdicts;
+            let rules = |fails: fn(&Verdict) -> bool| {
+                verdicts.iter().filter(|it| fails(it)).map(|it| it.rule.clone()).collect()
+            };
             ranks.push(MergedRank {
                 rank: source.rank,
                 host: source.manifest.host.hostname.clone(),
                 recording: source.manifest.id.clone(),
-                ops_per_s: grown.filter(|_| window_s > 0.0).map(|ops| ops as f64 / window_s),
+                ops_per_s: grown.map(|ops| ops as f64 / window_s),
                 latency_ns_mean: (own.count() > 0).then(|| own.mean_ns()),
                 latency_ns_p99: known.then(|| own.quantile_ns(0.99)),
                 overlap_ratio: self.phases[main].overlaps[number],
                 clock_bound_ns: source.clock_bound_ns,
                 outlier_ratio: None,
+                is_judged: !verdicts.is_empty(),
+                condemned_by: rules(Verdict::condemns),
+                warned_by: rules(Verdict::warns),
             });
             if !read(number + 1, self.sources.len()) {
                 return Ok(false);
@@ -192,6 +209,7 @@ impl Merge {
             missing: self.missing.clone(),
             overlap_ratio: overlaps.values().copied().fold(1.0, f64::min),
             overlaps,
+            left_out: self.left_out.clone(),
             clock_bound_ns: bounds.map(|bounds| bounds.iter().rev().take(2).sum()),
             phase: self.phases[main].phase.label.clone(),
             ranks,
@@ -201,17 +219,19 @@ impl Merge {
     fn manifest(&self, id: &str, argv: &[String], merged: Merged) -> Manifest {
         let first = &self.sources[0].manifest;
         let all = || self.sources.iter().map(|source| &source.manifest);
+        let targets: Vec<StorageTarget> = all().map(|it| it.target.clone()).collect();
         let began = self.sources.iter().min_by_key(|source| source.shift_ns);
         Manifest {
             id: id.to_owned(),
             argv: argv.to_owned(),
             settings: settings(&self.sources),
             started_at: began.map_or_else(String::new, |it| it.manifest.started_at.clone()),
-            ended_at: all().filter_map(|it| it.ended_at.clone()).max(),
+            ended_at: all().filter_map(|it| it.ended_at.clone()).max_by_key(|at| instant(at)),
             end: End::Running,
-            host: hosts(all()),
+            host: hosts(&self.sources),
             rank: None,
             merged: Some(merged),
+            target: StorageTarget::united(&targets).unwrap_or_else(|| first.target.clone()),
             targets: all().flat_map(|it| it.targets.clone()).collect(),
             disk_files: all().flat_map(|it| it.disk_files.clone()).collect(),
             data_files: all().flat_map(|it| it.data_files.clone()).collect(),
@@ -232,16 +252,22 @@ fn is_measured(common: &Common) -> bool {
 
 /// Returns the settings of all ranks together: sessions add up, disks are all of them.
 fn settings(sources: &[Source]) -> BTreeMap<String, Value> {
-    const ADDED: [&str; 4] = ["sessions", "readers", "writers", "schemas"];
+    const ADDED: [&str; 6] =
+        ["sessions", "readers", "writers", "schemas", "cache_bytes", "rate_per_s"];
     let mut settings = sources[0].manifest.settings.clone();
     let values = |key: &str| {
         let all = sources.iter().filter_map(|source| source.manifest.settings.get(key));
         all.cloned().collect::<Vec<Value>>()
     };
     for key in ADDED {
-        let sum: u64 = values(key).iter().filter_map(Value::as_u64).sum();
-        if sum > 0 {
-            settings.insert(key.to_owned(), sum.into());
+        let all = values(key);
+        let whole: Option<Vec<u64>> = all.iter().map(Value::as_u64).collect();
+        let sum = match whole {
+            Some(all) => all.into_iter().fold(0, u64::saturating_add).into(),
+            None => all.iter().filter_map(Value::as_f64).sum::<f64>().into(),
+        };
+        if !all.is_empty() && all.iter().all(Value::is_number) {
+            settings.insert(key.to_owned(), sum);
         }
     }
     let disks: Vec<Value> =
@@ -253,24 +279,29 @@ fn settings(sources: &[Source]) -> BTreeMap<String, Value> {
 }
 
 /// Returns the hosts as one machine with the processors and the memory of all.
-fn hosts<'a>(manifests: impl Iterator<Item = &'a Manifest>) -> Host {
-    let mut names: Vec<String> = Vec::new();
+fn hosts(sources: &[Source]) -> Host {
+    let mut known: BTreeSet<String> = BTreeSet::new();
     let mut all = Host::default();
-    for host in manifests.map(|manifest| &manifest.host) {
-        if names.contains(&host.hostname) {
+    for source in sources {
+        let host = &source.manifest.host;
+        if !known.insert(source.machine()) {
             continue;
         }
-        if names.is_empty() {
+        if known.len() == 1 {
             all = host.clone();
         } else {
             all.cpus = all.cpus.saturating_add(host.cpus);
             all.cpus_allowed_milli = all.cpus_allowed_milli.saturating_add(host.cpus_allowed_milli);
             all.memory_bytes = all.memory_bytes.saturating_add(host.memory_bytes);
         }
-        names.push(host.hostname.clone());
     }
-    if names.len() > 1 {
-        all.hostname = format!("{} and {} more hosts", names[0], names.len() - 1);
+    if known.len() > 1 {
+        all.hostname = format!("{} and {} more hosts", all.hostname, known.len() - 1);
+        all.boot_id = None;
     }
     all
+}
+
+fn instant(text: &str) -> Option<Timestamp> {
+    text.parse().ok()
 }

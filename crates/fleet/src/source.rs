@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use blockstone_base::units::Nanos;
 use blockstone_figures::WallClock;
 use blockstone_record::manifest::{End, Phase, Rank};
-use blockstone_record::ranks::is_agreed;
+use blockstone_record::ranks::{RANKS_MAX, is_agreed};
 use blockstone_record::{Manifest, Recording, read_manifest};
 
 use crate::FleetError;
@@ -28,24 +29,40 @@ impl Source {
     /// Reads the manifest in `dir`. `number` is its rank if the recording does not say one.
     pub fn read(dir: &Path, number: usize) -> Result<Self, FleetError> {
         let manifest = read_manifest(dir)?;
-        if !VERBS.contains(&manifest.verb.as_str()) || manifest.merged.is_some() {
-            let verb = match manifest.merged {
-                Some(_) => format!("merged {}", manifest.verb),
-                None => manifest.verb,
-            };
-            return Err(FleetError::Verb { path: dir.to_owned(), verb });
+        let path = || dir.to_owned();
+        if manifest.merged.is_some() {
+            return Err(FleetError::Merged { path: path() });
         }
-        let began_ns = WallClock::of(&manifest).realtime_ns(0);
-        let began_ns = began_ns.ok_or_else(|| FleetError::Undated { path: dir.to_owned() })?;
+        if !VERBS.contains(&manifest.verb.as_str()) {
+            return Err(FleetError::Verb { path: path(), verb: manifest.verb });
+        }
         let rank = manifest.rank.as_ref();
+        if let Some(rank) = rank.filter(|it| it.rank >= it.ranks || it.ranks > RANKS_MAX) {
+            return Err(FleetError::Rank { path: path(), rank: rank.rank, ranks: rank.ranks });
+        }
+        if let Some(phase) = manifest.phases.iter().find(|phase| !is_in_order(phase)) {
+            return Err(FleetError::Times { path: path(), phase: phase.label.clone() });
+        }
+        // The clock may have been set while files were written: it counts when the load began.
+        let windows = manifest.phases.iter().filter(|it| it.window_end_ns > it.window_start_ns);
+        let at_ns = windows.map(|phase| phase.window_start_ns).max().unwrap_or(0);
+        let began_ns = WallClock::of(&manifest).realtime_ns(at_ns);
+        let began_ns = began_ns.ok_or_else(|| FleetError::Undated { path: path() })?;
         Ok(Self {
-            dir: dir.to_owned(),
+            dir: path(),
             rank: rank.map_or(number as u32, |rank| rank.rank),
             clock_bound_ns: rank.and_then(|rank| rank.clock_bound_ns),
-            began_ns,
+            began_ns: began_ns - i128::from(at_ns),
             shift_ns: 0,
             manifest,
         })
+    }
+
+    /// Returns the identity of the machine, and of its clock: containers have host names of their
+    /// own, and cloned machines have the same.
+    pub fn machine(&self) -> String {
+        let host = &self.manifest.host;
+        host.boot_id.clone().unwrap_or_else(|| format!("{} of unknown boot", host.hostname))
     }
 
     pub fn recording(&self) -> Result<Recording, FleetError> {
@@ -107,16 +124,33 @@ impl Source {
     }
 }
 
-/// Places all sources on one time axis, which begins with the first of them. Clocks of one host
-/// are one clock.
-pub fn align(sources: &mut [Source]) {
-    let hosts = |source: &Source| source.manifest.host.hostname.clone();
-    let is_one_host = sources.windows(2).all(|pair| hosts(&pair[0]) == hosts(&pair[1]));
-    let first = sources.iter().map(|source| source.began_ns).min().unwrap_or_default();
+/// Longest time between the beginnings of two ranks.
+const DAY_NS: i128 = 86_400_000_000_000;
+
+fn is_in_order(phase: &Phase) -> bool {
+    let times = [phase.start_ns, phase.window_start_ns, phase.window_end_ns, phase.end_ns];
+    times.is_sorted() && phase.end_ns <= u64::MAX >> 2
+}
+
+/// Places all sources on one time axis, which begins with the first of them. All ranks of one
+/// machine have one clock. Fails if they did not begin on one day.
+pub fn align(sources: &mut [Source]) -> Result<(), FleetError> {
+    let is_one = sources.windows(2).all(|pair| pair[0].machine() == pair[1].machine());
+    let is_one = is_one && sources.iter().all(|it| it.manifest.host.boot_id.is_some());
+    let first = sources.iter().min_by_key(|source| source.began_ns);
+    let Some((began_ns, other)) = first.map(|it| (it.began_ns, it.dir.clone())) else {
+        return Ok(());
+    };
     for source in sources {
-        source.shift_ns = u64::try_from(source.began_ns - first).unwrap_or(u64::MAX >> 1);
-        if is_one_host {
+        let shift_ns = source.began_ns - began_ns;
+        source.shift_ns = u64::try_from(shift_ns).unwrap_or(u64::MAX);
+        if shift_ns > DAY_NS {
+            let apart = Nanos(source.shift_ns);
+            return Err(FleetError::Apart { path: source.dir.clone(), other, apart });
+        }
+        if is_one {
             source.clock_bound_ns = Some(0);
         }
     }
+    Ok(())
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use blockstone_base::LatencyHistogram;
 use blockstone_base::column::Schema;
 use blockstone_base::load::Op;
+use blockstone_base::verdict::{Outcome, Verdict, Weight};
 use blockstone_fleet::{FleetError, Options, merge};
 use blockstone_record::manifest::{Phase, Rank};
 use blockstone_record::testing::{self, RecordingBuilder, SECOND_NS, counters, point, schema};
@@ -20,6 +21,8 @@ static BLOCK: Schema = schema("block", &counters(["read_ios", "read_bytes"]));
 struct Fake {
     rank: u32,
     host: &'static str,
+    /// Identity of the machine; that of its host by default.
+    boot: Option<&'static str>,
     /// Seconds after noon at which it began, by its clock.
     began_s: f64,
     ops_per_s: u64,
@@ -31,7 +34,15 @@ impl Fake {
     fn new(rank: u32) -> Self {
         let latencies = vec![(100_000 + u64::from(rank) * 1_000, 990), (2_000_000, 10)];
         let clock_bound_ns = Some(1_000_000);
-        Self { rank, host: "db1", began_s: 0.0, ops_per_s: 1_000, clock_bound_ns, latencies }
+        Self {
+            rank,
+            host: "db1",
+            boot: None,
+            began_s: 0.0,
+            ops_per_s: 1_000,
+            clock_bound_ns,
+            latencies,
+        }
     }
 
     fn write(&self, root: &Path, ranks: u32, end: &End) -> PathBuf {
@@ -39,6 +50,7 @@ impl Fake {
         let mut manifest = testing::manifest();
         manifest.id = format!("r{:05}", self.rank);
         self.host.clone_into(&mut manifest.host.hostname);
+        manifest.host.boot_id = Some(self.boot.unwrap_or(self.host).to_owned());
         manifest.started_at = format!("2026-11-21T12:00:{:012.9}Z", self.began_s);
         let (rank, clock_bound_ns) = (self.rank, self.clock_bound_ns);
         manifest.rank = Some(Rank { rank, ranks, clock_bound_ns, ..Rank::default() });
@@ -152,6 +164,86 @@ fn windows_without_common_time_are_refused() {
 }
 
 #[test]
+fn containers_of_one_machine_share_its_disks_and_its_clock() {
+    let one = Fake { host: "pod-0", boot: Some("node"), ..Fake::new(0) };
+    let other = Fake { host: "pod-1", boot: Some("node"), ..Fake::new(1) };
+    let (root, dirs) = written(&[one, other]);
+    let sum = merged(root.path(), &dirs, Options::default());
+    let (from, to) = (window(&sum).window_start_ns, window(&sum).window_end_ns);
+    assert_eq!((from, to), (SECOND_NS, 11 * SECOND_NS), "one clock");
+    let read = |probe: &str, object: &str, column: &str| {
+        sum.series(probe).unwrap().delta(0, object, from, to, column)
+    };
+    assert_eq!(read("block", "vda", "read_ios"), Some(10_000), "one disk, counted once");
+    assert_eq!(read("load", "", "completed_ops"), Some(20_000));
+}
+
+#[test]
+fn hosts_of_one_name_are_not_one_machine() {
+    let one = Fake { host: "localhost", boot: Some("a"), ..Fake::new(0) };
+    let other = Fake { host: "localhost", boot: Some("b"), ..Fake::new(1) };
+    let (root, dirs) = written(&[one, other]);
+    let sum = merged(root.path(), &dirs, Options::default());
+    assert_eq!(sum.manifest.merged.as_ref().unwrap().clock_bound_ns, Some(2_000_000));
+    let (from, to) = (window(&sum).window_start_ns, window(&sum).window_end_ns);
+    let reads = sum.series("block").unwrap().delta(0, "vda", from, to, "read_ios").unwrap();
+    assert!(reads > 19_000, "two disks of one name: {reads}");
+}
+
+#[test]
+fn the_verdicts_on_each_rank_are_kept() {
+    let (root, dirs) = written(&[Fake::new(0), Fake::new(1)]);
+    let verdict = |rule: &str, weight: Weight| Verdict {
+        rule: rule.to_owned(),
+        outcome: Outcome::Fail,
+        weight,
+        concerns: vec!["max_iops".to_owned()],
+        evidence: String::new(),
+        cause: String::new(),
+        next: String::new(),
+    };
+    let both = [verdict("memory-backed", Weight::Condemns), verdict("unsteady", Weight::Warns)];
+    change(&dirs[1], |manifest| manifest["verdicts"] = serde_json::to_value(both).unwrap());
+    let sum = merged(root.path(), &dirs, Options::default());
+    let ranks = &sum.manifest.merged.as_ref().unwrap().ranks;
+    assert_eq!(ranks[1].condemned_by, ["memory-backed"]);
+    assert_eq!(ranks[1].warned_by, ["unsteady"]);
+    assert!(ranks[1].is_judged && !ranks[0].is_judged && ranks[0].condemned_by.is_empty());
+}
+
+#[test]
+fn impossible_ranks_and_times_are_refused() {
+    let (_root, dirs) = written(&[Fake::new(0), Fake::new(1)]);
+    let text = std::fs::read(dirs[1].join("manifest.json")).unwrap();
+    for (key, value, why) in [
+        ("/rank/ranks", serde_json::json!(u32::MAX), "that it is rank 1 of 4294967295"),
+        ("/rank/rank", 2.into(), "that it is rank 2 of 2"),
+        ("/phases/0/end_ns", u64::MAX.into(), "are not in order"),
+        ("/phases/0/window_end_ns", 0.into(), "are not in order"),
+        ("/started_at", "1999-01-01T00:00:00Z".into(), "after that of"),
+    ] {
+        change(&dirs[1], |manifest| *manifest.pointer_mut(key).unwrap() = value);
+        let error = merge(&dirs, Options::default()).err().unwrap().to_string();
+        assert!(error.contains(why), "{key}: {error}");
+        std::fs::write(dirs[1].join("manifest.json"), &text).unwrap();
+    }
+}
+
+#[test]
+fn a_rank_that_failed_early_does_not_stop_a_partial_merge() {
+    let root = tempfile::tempdir().unwrap();
+    let dirs: Vec<PathBuf> = (0..3)
+        .map(|rank| {
+            let end = if rank == 0 { End::Running } else { End::Complete };
+            Fake::new(rank).write(root.path(), 3, &end)
+        })
+        .collect();
+    change(&dirs[0], |manifest| manifest["settings"] = serde_json::json!({}));
+    let sum = merged(root.path(), &dirs, Options { partial: true, ..Options::default() });
+    assert_eq!(sum.manifest.merged.as_ref().unwrap().ranks.len(), 2);
+}
+
+#[test]
 fn a_rank_on_a_throttled_disk_is_an_outlier() {
     let mut fakes: Vec<Fake> = (0..4).map(Fake::new).collect();
     fakes[2].ops_per_s = 100;
@@ -194,7 +286,7 @@ fn a_missing_or_killed_rank_needs_consent() {
     let mut dirs: Vec<PathBuf> = (0..3).map(|rank| write(rank, &End::Complete)).collect();
     dirs.push(write(3, &End::Running));
     let error = merge(&dirs, Options::default()).err().unwrap().to_string();
-    assert!(error.contains("rank 4 has no recording here, and 1 more"), "{error}");
+    assert!(error.contains("rank 4 has no recording here, and another rank"), "{error}");
     let sum = merged(root.path(), &dirs, Options { partial: true, ..Options::default() });
     let about = sum.manifest.merged.as_ref().unwrap();
     assert_eq!((about.ranks.len(), about.expected), (3, 5));

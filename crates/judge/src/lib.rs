@@ -89,8 +89,11 @@ pub fn find_in(manifest: &Manifest, windows: &[Window], flushes: &[Flush]) -> Fi
         flush_slope: findings.flush_slope.as_ref(),
         precondition: findings.precondition.as_ref(),
     };
-    let mut judged = judge_places(registry::CALIBRATION, &case);
-    judged.extend(judge_places(registry::MERGED_CALIBRATION, &case));
+    let rules = match manifest.merged {
+        Some(_) => registry::MERGED_CALIBRATION,
+        None => registry::CALIBRATION,
+    };
+    let judged = judge_places(rules, &case);
     findings.verdicts = mark(judged, &mut findings.summary, &mut findings.points);
     findings
 }
@@ -103,8 +106,11 @@ pub fn find_run(
 ) -> Result<RunFindings, RecordError> {
     run::find(recording, calibration, |window, findings| {
         let case = RunCase { manifest: window.manifest, window, findings: &*findings };
-        let mut judged = judge_places(registry::RUN, &case);
-        judged.extend(judge_places(registry::MERGED_RUN, &case));
+        let rules = match window.manifest.merged {
+            Some(_) => registry::MERGED_RUN,
+            None => registry::RUN,
+        };
+        let judged = judge_places(rules, &case);
         findings.verdicts = mark(judged, &mut findings.summary, &mut []);
     })
 }

@@ -42,7 +42,8 @@ pub struct NoiseFindings {
 
 /// Returns the rules for noise, for docs/verdicts.md.
 pub fn rules() -> Vec<Listed> {
-    listed(registry::NOISE).map(|rule| Listed { verb: "noise", ..rule }).collect()
+    let all = listed(registry::NOISE).chain(listed(registry::MERGED_CALIBRATION));
+    all.map(|rule| Listed { verb: "noise", ..rule }).collect()
 }
 
 /// A figure of others, as probes count it.
@@ -185,7 +186,11 @@ pub fn find(recording: &Recording) -> Result<NoiseFindings, RecordError> {
         flush_slope: None,
         precondition: None,
     };
-    let judged = judge_places(registry::NOISE, &case);
+    let rules = match manifest.merged {
+        Some(_) => registry::MERGED_CALIBRATION,
+        None => registry::NOISE,
+    };
+    let judged = judge_places(rules, &case);
     let verdicts = mark(judged, &mut summary, &mut points);
     let point = points.pop();
     let held = |(_, phase): &(usize, &Phase)| phase.window_end_ns > phase.window_start_ns;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use blockstone_record::manifest::Rank;
 use jiff::Timestamp;
 
-use crate::Observer;
+use crate::{Observer, Session};
 
 /// Longest sleep before a signal is noticed.
 const LOOK: Duration = Duration::from_millis(50);
@@ -41,12 +41,19 @@ impl RankSettings {
             launcher: self.launcher.to_owned(),
             plan,
             start_at: self.start_at.map(|at| at.to_string()),
-            clock_bound_ns: blockstone_sys::clock::utc_bound_ns(),
+            clock_bound_ns: None,
         }
     }
 
-    /// Waits until the agreed time, or until a signal.
-    pub fn meet(&self, observer: &mut dyn Observer) {
+    /// Waits until the agreed time, or until a signal, and records how exact the clock is then.
+    pub fn meet(&self, session: &mut Session, observer: &mut dyn Observer) {
+        self.wait(observer);
+        if let Some(rank) = &mut session.recorder().manifest().rank {
+            rank.clock_bound_ns = blockstone_sys::clock::utc_bound_ns();
+        }
+    }
+
+    fn wait(&self, observer: &mut dyn Observer) {
         let Some(at) = self.start_at else { return };
         let left = || Duration::try_from(at.duration_since(Timestamp::now())).ok();
         let Some(early) = left().filter(|left| !left.is_zero()) else {
@@ -92,9 +99,9 @@ mod tests {
     fn a_rank_waits_for_the_agreed_time_and_says_if_it_is_late() {
         let mut notes = Notes(Vec::new());
         let soon = Timestamp::now() + Duration::from_millis(120);
-        rank(1, Some(soon)).meet(&mut notes);
+        rank(1, Some(soon)).wait(&mut notes);
         assert!(Timestamp::now() >= soon && notes.0.is_empty(), "{:?}", notes.0);
-        rank(1, Some(soon - Duration::from_secs(2))).meet(&mut notes);
+        rank(1, Some(soon - Duration::from_secs(2))).wait(&mut notes);
         assert!(notes.0[0].starts_with("rank 1 is 2."), "{:?}", notes.0);
     }
 }

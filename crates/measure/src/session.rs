@@ -61,7 +61,7 @@ impl Session {
 
     /// Starts a recording that takes its time from `clock`.
     pub fn start_on(clock: Box<dyn Clock>, spec: SessionSpec<'_>) -> Result<Self, RecordError> {
-        let SessionSpec { dir, manifest, devices, series, through_page_cache, tick } = spec;
+        let SessionSpec { dir, mut manifest, devices, series, through_page_cache, tick } = spec;
         let controllers = nvme::controllers(Path::new(ROOT)).into_iter();
         let its = |it: &nvme::Controller| it.disks.iter().any(|disk| devices.contains(disk));
         let controllers = controllers.filter(its).map(|it| it.name).collect();
@@ -77,8 +77,10 @@ impl Session {
         let waiting = first..probes.len();
         let schemas: Vec<_> =
             series.iter().copied().chain(probes.iter().map(|probe| probe.schema())).collect();
-        let recorder = Recorder::create(dir, manifest, &schemas)?;
+        // The same instant on both clocks: recordings of several hosts are compared by it.
+        manifest.started_at = jiff::Timestamp::now().to_string();
         let origin_ns = clock.now_ns();
+        let recorder = Recorder::create(dir, manifest, &schemas)?;
         let (rows, readings) = (Vec::new(), Vec::new());
         let ticks = Ticks::start(clock.as_ref(), tick);
         let mut session = Self {

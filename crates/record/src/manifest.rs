@@ -248,6 +248,8 @@ pub struct Merged {
     pub overlap_ratio: f64,
     /// The same by the label of each phase.
     pub overlaps: BTreeMap<String, f64>,
+    /// Series, columns and phases that could not be merged, and why.
+    pub left_out: Vec<String>,
     /// How far apart the clocks of two ranks may have been, in nanoseconds: the window of each rank
     /// was cut by its own bound. Null if that of a rank is unknown.
     pub clock_bound_ns: Option<u64>,
@@ -275,6 +277,12 @@ pub struct MergedRank {
     pub clock_bound_ns: Option<u64>,
     /// Its operations a second ÷ the median of all ranks, if that sets it apart from them.
     pub outlier_ratio: Option<f64>,
+    /// Whether its recording has verdicts.
+    pub is_judged: bool,
+    /// Rules that condemned any of its figures.
+    pub condemned_by: Vec<String>,
+    /// Rules that warned of any of its figures.
+    pub warned_by: Vec<String>,
 }
 
 /// A capability and its name.

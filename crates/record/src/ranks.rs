@@ -6,7 +6,7 @@ use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Settings in which ranks may differ: the paths of their files, and facts of their servers.
-const OWN: [&str; 7] = [
+const OWN: [&str; 9] = [
     "disks",
     "plans",
     "plans_after",
@@ -14,7 +14,13 @@ const OWN: [&str; 7] = [
     "schedule_checksum",
     "server_settings",
     "durable_settings",
+    // Known once the database is up, which a rank that failed before does not say.
+    "server",
+    "target",
 ];
+
+/// Most ranks of a load.
+pub const RANKS_MAX: u32 = 65_536;
 
 /// Returns whether all ranks must have the same value of a setting.
 pub fn is_agreed(setting: &str) -> bool {

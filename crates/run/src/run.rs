@@ -103,7 +103,7 @@ impl Prepared<'_> {
         let teller = self.teller(observer, &target)?;
         let context = RunContext { target: &target, teller: teller.as_ref() };
         if let Some(rank) = &self.settings.rank {
-            rank.meet(observer);
+            rank.meet(session, observer);
         }
         let held = match &self.scan {
             Some(plan) => self.matrix(session, observer, context, plan),

@@ -36,7 +36,8 @@ pub fn now_ns() -> u64 {
 }
 
 /// Returns how far the wall clock may be from UTC according to the kernel's own account, in
-/// nanoseconds (`maxerror` of adjtimex(2)); `None` if nothing synchronises it.
+/// nanoseconds (`maxerror` of adjtimex(2)); `None` if nothing synchronises it, or if whatever does
+/// tells the kernel nothing: systemd-timesyncd sets the error to 0 at each adjustment.
 pub fn utc_bound_ns() -> Option<u64> {
     // SAFETY: `timex` is plain data, for which zeros are valid; without modes nothing is set.
     let (state, timex) = unsafe {
@@ -44,7 +45,7 @@ pub fn utc_bound_ns() -> Option<u64> {
         (libc::adjtimex(&raw mut timex), timex)
     };
     let is_synchronised = state >= 0 && timex.status & libc::STA_UNSYNC == 0;
-    let bound_us = u64::try_from(timex.maxerror).ok().filter(|_| is_synchronised)?;
+    let bound_us = u64::try_from(timex.maxerror).ok().filter(|us| is_synchronised && *us > 0)?;
     bound_us.checked_mul(1_000)
 }
 

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use anyhow::{Result, bail};
 use blockstone_base::units::Nanos;
 use blockstone_measure::RankSettings;
+use blockstone_record::ranks::RANKS_MAX;
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 
@@ -38,8 +39,8 @@ pub struct RankOptions {
     /// Open MPI, MPICH, Slurm or Flux
     #[arg(long, value_name = "N|auto")]
     pub ranks: Option<Ranks>,
-    /// Number of this rank, from 0 on [default: from the launcher; of an indexed job of Kubernetes
-    /// too]
+    /// Number of this rank, from 0 on [default: from the launcher, or the index of a job of
+    /// Kubernetes]
     #[arg(long, value_name = "K", requires = "ranks")]
     pub rank: Option<u32>,
     /// Begin the load at this time, which is the same for all ranks: seconds since 1970, or as
@@ -60,8 +61,10 @@ impl FromStr for Ranks {
     fn from_str(text: &str) -> Result<Self, String> {
         match (text, text.parse::<u32>()) {
             ("auto", _) => Ok(Self::Auto),
-            (_, Ok(ranks @ 1..)) => Ok(Self::Of(ranks)),
-            _ => Err(format!("`{text}` is not a number of processes from 1 on, nor `auto`")),
+            (_, Ok(ranks @ 1..=RANKS_MAX)) => Ok(Self::Of(ranks)),
+            _ => {
+                Err(format!("`{text}` is not a number of processes, 1 to {RANKS_MAX}, nor `auto`"))
+            }
         }
     }
 }
@@ -109,7 +112,10 @@ impl RankOptions {
         let ranks = match (asked, of_launcher) {
             (Ranks::Of(ranks), _) | (Ranks::Auto, Some(ranks)) => ranks,
             (Ranks::Auto, None) => bail!(Failure::new(
-                format!("run as one of several ranks: no launcher says how many ({})", variables()),
+                format!(
+                    "run as one of several ranks: no launcher says how many ({})",
+                    unset(LAUNCHERS.iter().filter_map(|it| it.ranks))
+                ),
                 "start it with mpirun, srun or flux run, or give --ranks N --rank K"
             )),
         };
@@ -119,7 +125,7 @@ impl RankOptions {
             (None, None) => bail!(Failure::new(
                 format!(
                     "run as one of {ranks} ranks: no launcher says which one ({})",
-                    variables()
+                    unset(LAUNCHERS.iter().map(|it| it.rank))
                 ),
                 "give each process its own --rank, from 0 on"
             )),
@@ -159,8 +165,8 @@ fn check_start(at: Timestamp, now: Timestamp) -> Result<()> {
     Ok(())
 }
 
-fn variables() -> String {
-    LAUNCHERS.map(|it| it.rank).join(", ") + " are not set"
+fn unset<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.collect::<Vec<_>>().join(", ") + " are not numbers in the environment"
 }
 
 #[cfg(test)]

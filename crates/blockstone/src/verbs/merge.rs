@@ -18,7 +18,7 @@ use args::MergeArgs;
 
 pub const VERB: Verb = Verb {
     name: "merge",
-    about: "Make one recording of those of several hosts, with exact sums",
+    about: "Make one recording of those of several processes or hosts",
     options: MergeArgs::augment_args,
     run: |options, context| run(&MergeArgs::from_arg_matches(options)?, context),
     reports: true,
@@ -43,6 +43,7 @@ fn run(args: &MergeArgs, context: &Context) -> Result<Exit> {
     let written = merge.write((&dir.path, &dir.id), &recordings::command_line(), |read, all| {
         progress.step(read as f64 / all as f64, &format!("{read} of {all} recordings"))
     });
+    progress.finish();
     if !written? {
         return Ok(Exit::Interrupted);
     }
@@ -53,7 +54,7 @@ fn run(args: &MergeArgs, context: &Context) -> Result<Exit> {
 fn recordings_of(name: &str, runs_dir: &Path) -> Result<Vec<PathBuf>> {
     let dir = Path::new(name);
     if dir.is_dir() && !dir.join(MANIFEST).exists() {
-        let mut found = blockstone_record::list_runs(dir)?;
+        let mut found = blockstone_record::list_runs_in(dir)?;
         found.retain(|run| run.path.join(MANIFEST).is_file());
         let mut found: Vec<PathBuf> = found.into_iter().map(|run| run.path).collect();
         found.sort();

@@ -64,7 +64,7 @@ fn runs_at_the_same_time_become_one_recording_that_is_reported_and_compared() {
     std::fs::remove_file(all.join("b/manifest.json")).unwrap();
     let one = run(place.command("merge").arg(&all));
     assert_eq!(one.code, Some(2), "{one:#?}");
-    assert!(one.stderr.contains("1 recording is not several"), "{}", one.stderr);
+    assert!(one.stderr.contains("at least two recordings are needed"), "{}", one.stderr);
 }
 
 #[test]

@@ -16,15 +16,17 @@ const ABOUT: About = About {
                 Inconclusive if it is not known how far the clocks of several hosts were apart.",
     cause: "Ranks that were not started together, phases that lasted longer on one host, clocks \
             that are not synchronised, or a rank that failed.",
-    next: "Start all ranks at the same time (--start-at), keep the clocks of the hosts synchronised\
-           with chrony or another NTP client, and see the row of each rank for the one that was \
-           late.",
+    next: "Start all ranks at the same time (--start-at), keep the clocks of the hosts \
+           synchronised with chrony or another NTP client, and see the row of each rank for the \
+           one that was late.",
 };
 
 pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, |case| {
     let all = || labels(case.points);
     let apart = |merged: &Merged| {
-        let of = |label: &String| merged.overlaps.get(label).is_some_and(|it| *it < LEAST_RATIO);
+        let overlap =
+            |label: &str| merged.overlaps.get(label).copied().unwrap_or(merged.overlap_ratio);
+        let of = |label: &String| overlap(label) < LEAST_RATIO;
         all().into_iter().filter(of).collect()
     };
     check(case.manifest, all, apart)
@@ -43,8 +45,10 @@ fn check(
 ) -> Judgement {
     let Some(merged) = &manifest.merged else { return Judgement::not_applicable() };
     let (found, expected) = (merged.ranks.len(), merged.expected);
+    let least = merged.overlaps.iter().min_by(|a, b| a.1.total_cmp(b.1));
+    let phase = least.map_or_else(String::new, |(label, _)| format!(" ({label})"));
     let overlap = format!(
-        "the windows of {found} ranks have at least {} of their time in common",
+        "the windows of {found} ranks have at least {} of their time in common{phase}",
         percent(merged.overlap_ratio)
     );
     if let Some(missing) = missing(merged) {

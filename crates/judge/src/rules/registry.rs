@@ -76,10 +76,20 @@ pub const RUN: &[RunRule] = &[
     super::drive_throttled::RUN,
 ];
 
-/// Rules for what was merged from the recordings of several ranks.
-pub const MERGED_CALIBRATION: &[CalibrationRule] =
-    &[super::common_window::CALIBRATION, super::rank_outlier::CALIBRATION];
-pub const MERGED_RUN: &[RunRule] = &[super::common_window::RUN, super::rank_outlier::RUN];
+/// Rules for what was merged from the recordings of several ranks, in place of all others: those
+/// judged the evidence of each rank, and a sum must not be held against the limit of one.
+pub const MERGED_CALIBRATION: &[CalibrationRule] = &[
+    super::common_window::CALIBRATION,
+    super::rank_condemned::CALIBRATION,
+    super::rank_warned::CALIBRATION,
+    super::rank_outlier::CALIBRATION,
+];
+pub const MERGED_RUN: &[RunRule] = &[
+    super::common_window::RUN,
+    super::rank_condemned::RUN,
+    super::rank_warned::RUN,
+    super::rank_outlier::RUN,
+];
 
 /// Rules for noise, which has one point: those that do not compare points with each other.
 pub const NOISE: &[CalibrationRule] = &[

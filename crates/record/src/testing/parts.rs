@@ -82,6 +82,7 @@ pub fn manifest() -> Manifest {
             cloud: None,
             machine_type: None,
             processors: None,
+            boot_id: None,
             databases_running: Vec::new(),
         },
         target: target(),

@@ -67,6 +67,7 @@ pub fn host(root: &Path) -> Host {
         cloud: cloud(root),
         machine_type: machine_type(root),
         processors: crate::processors::describe(root),
+        boot_id: read("/proc/sys/kernel/random/boot_id"),
         databases_running: databases(root),
     }
 }
