@@ -46,12 +46,12 @@ pub struct Merge {
 /// Reads the manifests of the ranks, and finds out what they have in common. Fails if they are not
 /// ranks of one load, or if one is missing and the merge may not be partial.
 pub fn merge(dirs: &[PathBuf], options: Options) -> Result<Merge, FleetError> {
-    if dirs.len() < 2 {
-        return Err(FleetError::TooFew { found: dirs.len() });
-    }
     let mut sources = Vec::new();
     for (number, dir) in dirs.iter().enumerate() {
         sources.push(Source::read(dir, number)?);
+    }
+    if sources.len() < 2 {
+        return Err(FleetError::TooFew { found: sources.len() });
     }
     let mut named: BTreeMap<String, PathBuf> = BTreeMap::new();
     // The settings of a rank that failed early are not complete.

@@ -277,6 +277,9 @@ fn ranks_of_different_loads_are_refused() {
     assert!(matches!(error, FleetError::Same { .. }), "{error}");
     let error = merge(&dirs[..1], Options::default()).err().unwrap();
     assert!(matches!(error, FleetError::TooFew { found: 1 }), "{error}");
+    let nothing = tempfile::tempdir().unwrap();
+    let error = merge(&[nothing.path().to_owned()], Options::default()).err().unwrap();
+    assert!(matches!(error, FleetError::Record(_)), "what is wrong with it: {error}");
 }
 
 #[test]
