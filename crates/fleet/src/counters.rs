@@ -29,8 +29,12 @@ const OF_PROCESS: [&str; 14] = [
     "statement",
 ];
 
-/// Series with a row for each event, of which there is no value between two.
+/// Series in which each row is one event: between two rows they have no value.
 const OF_EVENTS: [&str; 3] = ["flush", "buffered_write", "cached_visits"];
+
+/// Columns that are a temperature, or an instant on the clock of one rank, although an instant grows
+/// as a counter does.
+const OF_ONE: [&str; 3] = ["temperature_kelvin", "read_at_ns", "last_completed_ns"];
 
 /// The rows of one object in one phase.
 #[derive(Default)]
@@ -96,21 +100,21 @@ impl Counters {
         phases: &[Common],
         read: impl Fn(&str) -> Result<Series, RecordError>,
     ) -> Result<(), FleetError> {
-        let before = self.seen.clone();
+        let machine = source.machine();
+        let mut given = BTreeSet::new();
         for (at, info) in self.infos.iter().enumerate() {
             let of_process = OF_PROCESS.contains(&info.kind());
-            let machine = source.machine();
             let series = read(&info.probe)?;
             let mut tracks: BTreeMap<(i32, &str), Track> = BTreeMap::new();
             for row in series.rows() {
-                let cells = (0..info.columns.len()).map(|column| row.cell(column)).collect();
                 if !of_process {
                     let object = (machine.clone(), at, row.object.to_owned());
-                    if before.contains(&object) {
+                    if self.seen.contains(&object) {
                         continue;
                     }
-                    self.seen.insert(object);
+                    given.insert(object);
                 }
+                let cells = (0..info.columns.len()).map(|column| row.cell(column)).collect();
                 let track = tracks.entry((row.phase, row.object)).or_default();
                 track.push((row.t_ns.saturating_add(source.shift_ns), cells));
             }
@@ -123,6 +127,7 @@ impl Counters {
                 }
             }
         }
+        self.seen.extend(given);
         Ok(())
     }
 
@@ -151,9 +156,7 @@ fn same<'a>(probes: &'a [ProbeInfo], as_in: &ProbeInfo) -> Option<&'a ProbeInfo>
 /// Returns why levels of several ranks have no sum, for a column to which that applies.
 fn no_sum(column: &ColumnInfo) -> Option<Unmeasured> {
     let is_level = matches!(column.unit, Unit::Ppm | Unit::Nanoseconds);
-    // An instant on the clock of one rank, although it grows as a counter does.
-    let is_instant = column.name.ends_with("_at_ns") || column.name == "last_completed_ns";
-    (is_instant || column.kind == Kind::Gauge && is_level)
+    (OF_ONE.contains(&&*column.name) || column.kind == Kind::Gauge && is_level)
         .then(|| Unmeasured::NoEvidence("the values of several ranks have no sum".to_owned()))
 }
 

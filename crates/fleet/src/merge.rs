@@ -37,7 +37,8 @@ pub struct Merge {
     phases: Vec<Common>,
     /// Labels of phases whose windows have no time in common.
     apart: Vec<String>,
-    /// Series, columns and phases that cannot be merged, and why.
+    counters: Counters,
+    /// Series and phases that cannot be merged, and why.
     left_out: Vec<String>,
     expected: u32,
     missing: Vec<String>,
@@ -111,9 +112,9 @@ pub fn merge(dirs: &[PathBuf], options: Options) -> Result<Merge, FleetError> {
     let (phases, apart): (Vec<_>, Vec<_>) = phases.into_iter().partition(|it| it.window_ns() > 0);
     let apart = apart.iter().filter(|it| is_measured(it)).map(|it| it.phase.label.clone());
     let apart = apart.collect();
-    let (_, mut left_out) = Counters::new(&sources);
+    let (counters, mut left_out) = Counters::new(&sources);
     left_out.extend(common::lacking(&sources, &phases));
-    Ok(Merge { sources, phases, apart, left_out, expected, missing })
+    Ok(Merge { sources, phases, apart, counters, left_out, expected, missing })
 }
 
 impl Merge {
@@ -125,19 +126,18 @@ impl Merge {
     /// Writes the merged recording into a new directory. `read` learns how many ranks of all were
     /// read; returns false if it did, which ends the work before anything is written.
     pub fn write(
-        self,
+        mut self,
         (dir, id): (&Path, &str),
         argv: &[String],
         mut read: impl FnMut(usize, usize) -> bool,
     ) -> Result<bool, FleetError> {
         let main = self.main_phase();
-        let (mut counters, _) = Counters::new(&self.sources);
         let mut latencies = Latencies::default();
         let mut ranks = Vec::new();
         for (number, source) in self.sources.iter().enumerate() {
             let recording = source.recording()?;
             let of = (number, source);
-            counters.add(of, &self.phases, |probe| recording.series(probe))?;
+            self.counters.add(of, &self.phases, |probe| recording.series(probe))?;
             let own = latencies.add(of, &recording, &self.phases, main)?;
             let grown = OPERATIONS.iter().find_map(|(probe, object, column)| {
                 let series = recording.series(probe).ok()?;
@@ -172,9 +172,9 @@ impl Merge {
             rank.outlier_ratio = ratio;
         }
         let mut manifest = self.manifest(id, argv, self.merged(main, ranks));
-        manifest.probes = counters.infos().to_vec();
+        manifest.probes = self.counters.infos().to_vec();
         let mut recorder = Recorder::create_of(dir, manifest)?;
-        counters.write(&mut recorder, &self.phases)?;
+        self.counters.write(&mut recorder, &self.phases)?;
         latencies.write(&mut recorder)?;
         recorder.close(End::Complete)?;
         Ok(true)

@@ -66,7 +66,12 @@ impl Source {
     }
 
     pub fn recording(&self) -> Result<Recording, FleetError> {
-        Ok(Recording::open(&self.dir)?)
+        let recording = Recording::open(&self.dir)?;
+        if recording.manifest.id != self.manifest.id {
+            let why = "it was replaced while it was read".to_owned();
+            return Err(FleetError::Different { path: self.dir.clone(), why });
+        }
+        Ok(recording)
     }
 
     /// Returns why it cannot be part of a whole, if its measurement did not come to its end.

@@ -14,7 +14,9 @@ use blockstone_record::testing::{self, RecordingBuilder, SECOND_NS, counters, po
 use blockstone_record::{End, LatencyClock, Recording};
 
 const LABEL: &str = "random-read/psync/x4";
-static LOAD: Schema = schema("load", &counters(["completed_ops", "completed_bytes"]));
+static LOAD: Schema =
+    schema("load", &counters(["completed_ops", "completed_bytes", "last_completed_ns"]));
+static FLUSH: Schema = schema("flush", &counters(["unflushed_bytes"]));
 static BLOCK: Schema = schema("block", &counters(["read_ios", "read_bytes"]));
 
 /// A rank that reads for ten seconds after a warm-up of one.
@@ -54,10 +56,12 @@ impl Fake {
         manifest.started_at = format!("2026-11-21T12:00:{:012.9}Z", self.began_s);
         let (rank, clock_bound_ns) = (self.rank, self.clock_bound_ns);
         manifest.rank = Some(Rank { rank, ranks, clock_bound_ns, ..Rank::default() });
-        let mut recording = RecordingBuilder::new(manifest, &[&LOAD, &BLOCK]);
+        let mut recording = RecordingBuilder::new(manifest, &[&LOAD, &BLOCK, &FLUSH]);
         recording.add(point(LABEL), (SECOND_NS, 10 * SECOND_NS));
         let both = [self.ops_per_s, self.ops_per_s * 8192];
-        recording.series("load", ["completed_ops", "completed_bytes"], &[("", both)]);
+        let load = [self.ops_per_s, self.ops_per_s * 8192, SECOND_NS];
+        let columns = ["completed_ops", "completed_bytes", "last_completed_ns"];
+        recording.series("load", columns, &[("", load)]);
         recording.series("block", ["read_ios", "read_bytes"], &[("vda", both)]);
         recording.latencies("", Op::Read, LatencyClock::Intended, &self.latencies);
         recording.write(&dir);
@@ -127,6 +131,32 @@ fn counters_and_histograms_add_up_exactly() {
     let about = sum.manifest.merged.as_ref().unwrap();
     assert_eq!((about.ranks.len(), about.overlap_ratio), (8, 1.0));
     assert!(about.ranks.iter().all(|rank| rank.ops_per_s == Some(1_000.0)));
+}
+
+#[test]
+fn instants_and_single_events_are_not_added() {
+    let (root, dirs) = written(&[Fake::new(0), Fake::new(1)]);
+    let sum = merged(root.path(), &dirs, Options::default());
+    let (from, to) = (window(&sum).window_start_ns, window(&sum).window_end_ns);
+    let load = sum.series("load").unwrap();
+    assert_eq!(load.delta(0, "", from, to, "last_completed_ns"), None);
+    assert_eq!(load.delta(0, "", from, to, "completed_ops"), Some(20_000));
+    assert!(sum.manifest.probes.iter().all(|info| info.probe != "flush"));
+    let left_out = &sum.manifest.merged.as_ref().unwrap().left_out;
+    assert!(left_out[0].starts_with("flush: "), "{left_out:?}");
+}
+
+#[test]
+fn a_recording_that_is_replaced_while_it_is_merged_is_refused() {
+    let (root, dirs) = written(&[Fake::new(0), Fake::new(1)]);
+    let merge = merge(&dirs, Options::default()).unwrap();
+    let (_other, others) = written(&[Fake::new(7)]);
+    std::fs::remove_dir_all(&dirs[1]).unwrap();
+    std::fs::rename(&others[0], &dirs[1]).unwrap();
+    let out = root.path().join("merged");
+    let error = merge.write((&out, "merged"), &[], |_, _| true).unwrap_err().to_string();
+    assert!(error.contains("it was replaced while it was read"), "{error}");
+    assert!(!out.exists(), "nothing is written");
 }
 
 #[test]

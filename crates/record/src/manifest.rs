@@ -248,7 +248,7 @@ pub struct Merged {
     pub overlap_ratio: f64,
     /// The same by the label of each phase.
     pub overlaps: BTreeMap<String, f64>,
-    /// Series, columns and phases that could not be merged, and why.
+    /// Series and phases that could not be merged, and why.
     pub left_out: Vec<String>,
     /// How far apart the clocks of two ranks may have been, in nanoseconds: the window of each rank
     /// was cut by its own bound. Null if that of a rank is unknown.
