@@ -32,8 +32,8 @@ const OF_PROCESS: [&str; 14] = [
 /// Series in which each row is one event: between two rows they have no value.
 const OF_EVENTS: [&str; 3] = ["flush", "buffered_write", "cached_visits"];
 
-/// Columns that are a temperature, or an instant on the clock of one rank, although an instant grows
-/// as a counter does.
+/// Columns that are a temperature, or an instant on the clock of one rank, although an instant
+/// grows as a counter does.
 const OF_ONE: [&str; 3] = ["temperature_kelvin", "read_at_ns", "last_completed_ns"];
 
 /// The rows of one object in one phase.
