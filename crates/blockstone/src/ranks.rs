@@ -5,6 +5,7 @@ pub mod options;
 use std::collections::BTreeSet;
 
 use blockstone_base::rows;
+use blockstone_base::stats;
 use blockstone_base::table::{
     Missing, Rows as _, Table, Value, count, happened, share, text, time,
 };
@@ -153,9 +154,8 @@ fn spread(ranks: &[&MergedRank], merged: &Merged) -> String {
 /// Returns a picture of all ranks in the order of their numbers, by rate ÷ median. A cell is one
 /// rank; of very many ranks, the slowest of a few.
 fn strip(merged: &Merged) -> Cells {
-    let mut rates: Vec<f64> = merged.ranks.iter().filter_map(|rank| rank.ops_per_s).collect();
-    rates.sort_by(f64::total_cmp);
-    let median = rates.get(rates.len() / 2).copied().filter(|median| *median > 0.0);
+    let rates: Vec<f64> = merged.ranks.iter().filter_map(|rank| rank.ops_per_s).collect();
+    let median = Some(stats::median(&rates)).filter(|median| *median > 0.0);
     let kind = |ranks: &[MergedRank]| {
         let slowest = ranks.iter().filter_map(|rank| rank.ops_per_s).min_by(f64::total_cmp);
         let ratio = slowest? / median?;

@@ -1,5 +1,7 @@
 //! Ranks that are slower or faster than the others.
 
+use blockstone_base::stats::median;
+
 /// Fewest ranks that say what is usual.
 const FEWEST: usize = 3;
 /// Smallest deviation from the median that matters.
@@ -18,26 +20,17 @@ pub fn ratios(rates: &[Option<f64>]) -> Vec<Option<f64>> {
     if known.len() < FEWEST {
         return none();
     }
-    let middle = median(known.clone());
+    let middle = median(&known);
     if middle <= 0.0 {
         return none();
     }
-    let deviation = OF_NORMAL * median(known.iter().map(|rate| (rate - middle).abs()).collect());
+    let away: Vec<f64> = known.iter().map(|rate| (rate - middle).abs()).collect();
+    let deviation = OF_NORMAL * median(&away);
     let apart = |rate: f64| {
         let away = (rate - middle).abs();
         away > LEAST_RATIO * middle && away > DEVIATIONS * deviation
     };
     rates.iter().map(|rate| rate.filter(|rate| apart(*rate)).map(|rate| rate / middle)).collect()
-}
-
-pub fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let half = values.len() / 2;
-    match values.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => values[half],
-        _ => f64::midpoint(values[half - 1], values[half]),
-    }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ const ABOUT: About = About {
           not applied to the sum.",
     threshold: "A rule condemned a figure in the recording of a rank. Inconclusive if a recording \
                 has no verdicts.",
-    cause: "As that rule says.",
+    cause: "The rule that is named says what may cause it: `blockstone help RULE`.",
     next: "Look at the recording of that rank by itself: `blockstone report` has the evidence.",
 };
 

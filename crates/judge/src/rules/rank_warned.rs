@@ -12,7 +12,7 @@ const ABOUT: About = About {
     weight: Weight::Warns,
     doc: "A rule warned of a figure of a rank.",
     threshold: "Any warning in the recording of a rank.",
-    cause: "As that rule says.",
+    cause: "The rule that is named says what may cause it: `blockstone help RULE`.",
     next: "Look at the recording of that rank by itself: `blockstone report` has the evidence.",
 };
 
